@@ -124,8 +124,6 @@ CUresult cuGraphLaunch(CUgraphExec exec, CUstream handle)
     rc = rc ? rc : graph_of(exec, &graph);
     if (!rc && stream->capture)
         rc = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-    if (!rc)
-        sim_busy(sim, sim->machine.gpu[device->index].enqueue_us);
     for (const struct sim_op *op = rc ? NULL : graph->first; op && !rc; op = op->next)
         rc = sim_submit(sim, stream, op);
     return sim_leave(sim, rc);

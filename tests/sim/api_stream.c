@@ -32,8 +32,6 @@ CUresult sim_submit(struct sim *sim, struct sim_stream *stream, const struct sim
 
     if (rc)
         return rc;
-    if (!op->in_graph)
-        sim_busy(sim, sim->machine.gpu[stream->gpu].enqueue_us);
     mine = malloc(sizeof(*mine));
     if (!mine)
         return CUDA_ERROR_OUT_OF_MEMORY;

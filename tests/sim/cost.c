@@ -78,22 +78,6 @@ static bool zeros(struct sim *sim, const struct sim_range *range)
     return true;
 }
 
-#define RAMP_IDLE_NS 5e9 /* after so long without work the clock is down again */
-
-/* What the clock gives of its full rate: it rises while there is work. */
-static double ramp(struct sim *sim, const struct sim_op *op)
-{
-    const struct sim_gpu *gpu = gpu_of(sim, op);
-    struct sim_device *device = &sim->device[op->gpu];
-    double risen;
-
-    if (!device->work_ns || sim->now_ns - device->work_ns > RAMP_IDLE_NS)
-        device->ramp_begin_ns = sim->now_ns;
-    device->work_ns = sim->now_ns;
-    risen = gpu->ramp_ms > 0 ? (sim->now_ns - device->ramp_begin_ns) / (gpu->ramp_ms * 1e6) : 1;
-    return risen < 1 ? gpu->ramp_factor + (1 - gpu->ramp_factor) * risen : 1;
-}
-
 static CUresult task_cost(struct sim *sim, struct sim_op *op)
 {
     const struct sim_fault *throttle = sim_fault_has(&sim->machine, SIM_THROTTLE, (int)op->gpu, -1);
@@ -110,8 +94,8 @@ static CUresult task_cost(struct sim *sim, struct sim_op *op)
             return CUDA_ERROR_ILLEGAL_ADDRESS;
         all_zeros = all_zeros && (range->write || zeros(sim, range));
     }
-    op->flow.amount = op->task.ns / (throttle ? throttle->factor : 1) /
-                      (all_zeros ? op->task.zeros_factor : 1) / ramp(sim, op);
+    op->flow.amount =
+        op->task.ns / (throttle ? throttle->factor : 1) / (all_zeros ? op->task.zeros_factor : 1);
     op->flow.cap = 1;
     sim_flow_use(&op->flow, sim_resource_cores(op->gpu), 1);
     return CUDA_SUCCESS;

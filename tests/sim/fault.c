@@ -22,11 +22,9 @@ static const struct {
     [SIM_SLOW_LINK] = {"slow_link", 0},
     [SIM_THROTTLE] = {"throttle", 0},
     [SIM_NO_DEVICE] = {"no_device", 0},
-    [SIM_NOT_PERMITTED] = {"not_permitted", 0},
     [SIM_OLD_DRIVER] = {"old_driver", 0},
     [SIM_NO_MANAGED] = {"no_managed", 0},
     [SIM_NO_KERNEL] = {"no_kernel", 0},
-    [SIM_NO_ALGORITHM] = {"no_algorithm", 0},
     [SIM_NO_NVML] = {"no_nvml", 0},
     [SIM_ERROR] = {"error", 0},
 };

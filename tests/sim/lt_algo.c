@@ -61,8 +61,6 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     rc = lt_check(driver.machine, (unsigned)driver.gpu, (struct lt_desc *)desc,
                   (struct lt_layout *)a, (struct lt_layout *)b, (struct lt_layout *)d, &product,
                   &tflops);
-    if (!rc && sim_fault_has(driver.machine, SIM_NO_ALGORITHM, driver.gpu, -1))
-        rc = CUBLAS_STATUS_NOT_SUPPORTED;
     if (rc)
         return rc;
     gpu = &driver.machine->gpu[driver.gpu];

@@ -31,7 +31,6 @@ struct sim_gpu {
     uint64_t memory_bytes, reserved_bytes, l1_bytes, l2_bytes, memory_bus_bits, inflight_bytes;
     uint64_t mig_instances;
     uint64_t ecc_corrected, ecc_uncorrected, pcie_replays;
-    double held_power_s, held_heat_s, held_brake_s, held_reliability_s;
     bool ecc, integrated, managed, managed_concurrent, host_register, mig;
     bool rdma, dmabuf, rdma_flush, fabric, imex, multicast;
     double clock_mhz, memory_clock_mhz, power_limit_watts, power_watts, temperature_c;
@@ -40,8 +39,8 @@ struct sim_gpu {
     double h2d_latency_us, d2h_latency_us, pageable_latency_us, d2d_latency_us, memset_latency_us;
     double hbm_gbps, l2_gbps, d2d_gbps, memset_gbps, streaming_factor;
     double l1_ns, l2_ns, hbm_ns, host_ns;
-    double sm_copy_factor, copy1_factor, submit_us, kernel_us, graph_node_us, call_us, enqueue_us,
-        context_us, lazy_load_us, ramp_ms, ramp_factor;
+    double sm_copy_factor, copy1_factor, submit_us, kernel_us, graph_node_us, call_us, context_us,
+        lazy_load_us;
     double hiccup_us, gemm_us, gemm_tflops[SIM_TYPES], gemm_best_factor, gemm_zeros_factor;
     uint64_t hiccup_every, gemm_best_candidate, gemm_candidates;
 };

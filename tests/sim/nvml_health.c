@@ -64,18 +64,12 @@ static unsigned long long reasons(const struct device *device)
 NVML_ANSWER(CurrentClocksEventReasons, unsigned long long, reasons(device))
 NVML_ANSWER(CurrentClocksThrottleReasons, unsigned long long, reasons(device))
 
-/* While one of these holds, its counter runs on from what the description says. */
+/* While one of these holds, its counter runs on. */
 static unsigned long long held_ns(const struct device *device, unsigned long long bits)
 {
-    const struct sim_gpu *gpu = nvml_gpu(device);
-    double before = (bits & POWER_CAP ? gpu->held_power_s : 0) +
-                    (bits & (SW_THERMAL | HW_THERMAL) ? gpu->held_heat_s : 0) +
-                    (bits & POWER_BRAKE ? gpu->held_brake_s : 0) +
-                    (bits & RELIABILITY ? gpu->held_reliability_s : 0);
-
-    return (unsigned long long)(before * 1e9) + (reasons_of(nvml_any_throttle(device)) & bits
-                                                     ? (unsigned long long)nvml_throttled_ns(device)
-                                                     : 0);
+    return reasons_of(nvml_any_throttle(device)) & bits
+               ? (unsigned long long)nvml_throttled_ns(device)
+               : 0;
 }
 
 struct violation { /* nvmlViolationTime_t */

@@ -229,8 +229,7 @@ struct sim_device {
     } touched[SIM_TOUCHES];
     uint64_t traffic_bytes;
     unsigned touch_next;
-    bool products_loaded;          /* of cuBLASLt */
-    double work_ns, ramp_begin_ns; /* the last work's start; since when the clock rises */
+    bool products_loaded; /* of cuBLASLt */
 };
 
 /* An effect that need not be applied again while its ranges are as they were. */

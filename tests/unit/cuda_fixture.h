@@ -3,10 +3,8 @@
 #ifndef PLUMB_TESTS_UNIT_CUDA_FIXTURE_H
 #define PLUMB_TESTS_UNIT_CUDA_FIXTURE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "core/hw/gpu.h"
+#include "tests/unit/unit.h"
 
 /* Over the real driver and its GPUs, rather than simulated ones: PLUMB_TEST_GPU=real. */
 bool cuda_fixture_real(void);

@@ -183,10 +183,6 @@ static int misbehave(struct collective *c)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
         err = c->attend(c, clock_now_ns() - begin_ns);
     }
-    while (!err && is_faulty(c, FAKE_SLOW) && clock_now_ns() - begin_ns < FAKE_SLOW_NS) {
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-        err = c->attend(c, 0);
-    }
     return err;
 }
 

@@ -7,9 +7,8 @@
 
 #include "core/collective/collective.h"
 
-#define FAKE_RANKS   64
-#define FAKE_BYTES   (1u << 18) /* of a vector, at most */
-#define FAKE_SLOW_NS (COLLECTIVE_STILL_NS + 2000000000u)
+#define FAKE_RANKS 64
+#define FAKE_BYTES (1u << 18) /* of a vector, at most */
 
 enum fake_fault {
     FAKE_SOUND,
@@ -18,7 +17,6 @@ enum fake_fault {
     FAKE_ENDS,    /* it and all ranks after it stop themselves at the end of the call */
     FAKE_STUCK,   /* it stops itself while it connects */
     FAKE_STILL,   /* it answers, but nothing moves in it */
-    FAKE_SLOW,    /* bytes move in it for FAKE_SLOW_NS, in which the others wait */
     FAKE_WRONG,   /* one element of its result is wrong */
     FAKE_LAZY,    /* from this call on it leaves its result as it is */
     FAKE_FAILS,   /* the call fails, with a sentence */

@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A made-up GPU whose memory is the host's, and whose copies take exact times by its own events. Include
- * cmocka's headers first. */
+/* A made-up GPU whose memory is the host's, and whose copies take exact times by its own events. */
 #ifndef PLUMB_TESTS_FAKE_GPU_H
 #define PLUMB_TESTS_FAKE_GPU_H
-
-#include <errno.h>
-#include <math.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/clock.h"
 #include "core/hw/gpu.h"
 #include "core/hw/gpu_kernels.h"
+#include "tests/unit/unit.h"
 
 #define NOTHING 0xee
 

@@ -3,12 +3,12 @@
 #ifndef PLUMB_TESTS_HISTORY_SCENE_H
 #define PLUMB_TESTS_HISTORY_SCENE_H
 
-#include <errno.h>
 #include <fcntl.h>
 #include <sys/wait.h>
 
 #include "check_runs.h"
 #include "harness/history/history_db.h"
+#include "tests/unit/unit.h"
 
 struct scene {
     struct fake_run root;

@@ -4,14 +4,8 @@
 #define PLUMB_TESTS_MACHINES_H
 
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #define MACHINES_EXPECTED "tests/machines" /* NAME/expected.json, NAME/expected.txt */
 #define MACHINES          "build/machines" /* NAME/root, made by "make machines" */

@@ -5,27 +5,17 @@
 
 #include <arpa/inet.h>
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "core/clock.h"
 #include "core/group/meet.h"
 #include "core/group/secret.h"
+#include "tests/unit/unit.h"
 
 #define SECOND_NS     1000000000ull
 #define TEST_PROTOCOL 77
@@ -241,23 +231,6 @@ static inline int stranger(uint16_t port)
     setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
     assert_int_equal(connect(fd, (struct sockaddr *)&a, sizeof(a)), 0);
     return fd;
-}
-
-static inline bool is_gone(pid_t pid)
-{
-    for (int i = 0; i < 12000; i++) {
-        char path[64], letter = 'Z';
-        snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-        FILE *f = fopen(path, "r");
-        if (f && fscanf(f, "%*d %*s %c", &letter) != 1)
-            letter = 'Z';
-        if (f)
-            fclose(f);
-        if (letter == 'Z' || letter == 'X')
-            return true;
-        usleep(10000);
-    }
-    return false;
 }
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of messages over TCP share. Include cmocka.h before it. */
+/* What the tests of messages over TCP share. */
 #ifndef PLUMB_TESTS_UNIT_NET_TCP_CASES_H
 #define PLUMB_TESTS_UNIT_NET_TCP_CASES_H
 
 #include <dirent.h>
-#include <stdio.h>
 
 #include "core/wire/tcp/tcp.h"
 #include "net_pair.h"
+#include "tests/unit/unit.h"
 
 static inline struct tcp_link *tcp_at(struct net_pair *pair, int end, unsigned connection)
 {
@@ -17,8 +17,6 @@ static inline struct tcp_link *tcp_at(struct net_pair *pair, int end, unsigned c
 #define MiB ((uint64_t)1 << 20)
 
 /* No test leaves a file open. */
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, note_files, count_files)
-
 static inline long open_files(void)
 {
     DIR *d = opendir("/proc/self/fd");

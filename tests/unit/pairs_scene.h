@@ -3,18 +3,10 @@
 #ifndef PLUMB_TESTS_PAIRS_SCENE_H
 #define PLUMB_TESTS_PAIRS_SCENE_H
 
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "harness/compare/pairs.h"
 #include "tests/unit/built_benches.h"
 #include "tests/unit/fake_run.h"
+#include "tests/unit/unit.h"
 
 #define SCENE_PLAN "state,rows,order,case,repeat,bench,arguments,timeout_s,margin\n"
 

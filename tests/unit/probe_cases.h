@@ -7,14 +7,7 @@
 #include "harness/exam/exam.h"
 #include "harness/probe/probe.h"
 #include "tests/unit/changes.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #define GUEST_CPU "flags\t\t: fpu sse4_2 hypervisor avx2\n"
 #define METAL_CPU "flags\t\t: fpu sse4_2 avx2\n"

@@ -24,7 +24,6 @@ struct scene {
     int (*act)(struct side *s); /* 0, or what MUST or SURE left with */
     struct wire_options options;
     size_t bytes;
-    bool dies; /* rank 1 does */
     uint8_t *at;
 };
 

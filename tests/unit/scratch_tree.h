@@ -4,11 +4,9 @@
 #define PLUMB_TESTS_SCRATCH_TREE_H
 
 #include <ftw.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
+
+#include "tests/unit/unit.h"
 
 struct scratch {
     char root[64];

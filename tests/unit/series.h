@@ -4,10 +4,8 @@
 #ifndef PLUMB_TESTS_SERIES_H
 #define PLUMB_TESTS_SERIES_H
 
-#include <math.h>
-#include <stddef.h>
-
 #include "core/rng.h"
+#include "tests/unit/unit.h"
 
 static inline double series_student2(struct rng *r)
 {

@@ -3,16 +3,14 @@
 #ifndef PLUMB_TESTS_SESSION_FIXTURE_H
 #define PLUMB_TESTS_SESSION_FIXTURE_H
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "core/clock.h"
 #include "core/group/channel.h"
 #include "core/group/world.h"
 #include "core/session/member.h"
 #include "tests/unit/fake_collective.h"
+#include "tests/unit/unit.h"
 
 struct fixture {
     struct world *w;
@@ -81,8 +79,7 @@ static inline int run(struct fixture *f, uint64_t operations)
 
 static inline void assert_said(const struct fixture *f, const char *text)
 {
-    if (!strstr(session_error(f->s), text))
-        fail_msg("'%s' does not say '%s'", session_error(f->s), text);
+    assert_says(session_error(f->s), text);
 }
 
 /* A whole point that is right. */

@@ -1,28 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory that ends the program, and arrays that grow.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "core/alloc.h"
+#include "tests/unit/unit.h"
 
 // Ends with its own status, and not with that of a verdict.
-static void test_no_memory(void **state)
+TEST(test_no_memory)
 {
     volatile size_t too_many = SIZE_MAX / 2;
     char said[256] = "";
     int fds[2], status;
 
-    (void)state;
 #ifdef __SANITIZE_ADDRESS__
     print_message("the sanitizer ends the program itself\n");
     skip();
@@ -43,11 +32,10 @@ static void test_no_memory(void **state)
     assert_non_null(strstr(said, "no memory"));
 }
 
-static void test_array(void **state)
+TEST(test_array)
 {
     unsigned *all = NULL, n = 0;
 
-    (void)state;
     while (n < 1000) {
         unsigned value = 3 * n;
         *ARRAY_ADD(all, n) = value;
@@ -55,12 +43,4 @@ static void test_array(void **state)
     for (unsigned i = 0; i < 1000; i++)
         assert_int_equal(all[i], 3 * i);
     free(all);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_no_memory),
-                                       cmocka_unit_test(test_array)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

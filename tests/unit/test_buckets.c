@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Models' gradients in buckets: of real models, and by hand. */
 #include "benches/allreduce/work.h"
-
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #define MIB (1ull << 20)
 
@@ -28,7 +20,7 @@ static void check_whole(const struct model *m, size_t n)
     assert_int_equal(next, m->parameters);
 }
 
-static void test_buckets_of_real_models(void **state)
+TEST(test_buckets_of_real_models)
 {
     static const struct {
         const char *name;
@@ -46,7 +38,6 @@ static void test_buckets_of_real_models(void **state)
         {"gpt2-xl", 4, 256 * MIB, 21, 71726400, 123043200},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct model m;
         char error[512] = "";
@@ -66,14 +57,13 @@ static void test_buckets_of_real_models(void **state)
 }
 
 /* Layers 1 2 3 4 come as 4 3 2 1; the tensor that reaches the size closes the bucket. */
-static void test_buckets_by_hand(void **state)
+TEST(test_buckets_by_hand)
 {
     struct model_layer layers[] = {
         {.parameters = 1}, {.parameters = 2}, {.parameters = 3}, {.parameters = 4}};
     struct model m = {.layers = layers, .n_layers = 4, .parameters = 10};
     size_t n;
 
-    (void)state;
     assert_int_equal(buckets_fuse(&m, 1, 4, calls, 4, &n), 0);
     assert_int_equal(n, 3); /* 4 | 3 2 | 1 */
     assert_int_equal(calls[1].count, 5);
@@ -87,11 +77,9 @@ static void test_buckets_by_hand(void **state)
     assert_int_equal(buckets_fuse(&m, 0, 0, calls, 4, &n), -EINVAL);
 }
 
-int main(void)
+static int own_configs(void **state)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_buckets_of_real_models),
-                                       cmocka_unit_test(test_buckets_by_hand)};
-
-    unsetenv("PLUMB_CONFIGS");
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    (void)state;
+    return unsetenv("PLUMB_CONFIGS");
 }
+TESTS_WITH(own_configs, NULL);

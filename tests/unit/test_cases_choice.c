@@ -2,6 +2,7 @@
 /* Tests of a report's cases where launches chose differently by themselves: one case, and that is told. */
 #include "harness/report/report.h"
 #include "tests/unit/pairs_scene.h"
+#include "tests/unit/unit.h"
 
 static const char *const params[] = {"op", "size", "threads", "isa", "level"};
 
@@ -61,7 +62,7 @@ static void expect(const struct report *r, size_t i, const char *isa, size_t lau
 }
 
 /* Launches that chose differently are one case, in the order of time; what was asked for stays apart. */
-static void test_launches_that_chose_differently(void **state)
+TEST_WITH(test_launches_that_chose_differently, scene_make, scene_remove)
 {
     struct scene_run w;
 
@@ -98,7 +99,7 @@ static void test_launches_that_chose_differently(void **state)
 }
 
 /* Two cases of the suite, and one launch that gives both. */
-static void test_what_is_no_choice_of_a_launch(void **state)
+TEST_WITH(test_what_is_no_choice_of_a_launch, scene_make, scene_remove)
 {
     struct scene_run w = scene_begin(*state, "a", "memory", params, 5);
 
@@ -125,7 +126,7 @@ static void test_what_is_no_choice_of_a_launch(void **state)
 }
 
 /* Side by side, each run shows what it took; where one of them could not make up its mind, both are that case. */
-static void test_two_runs(void **state)
+TEST_WITH(test_two_runs, scene_make, scene_remove)
 {
     RUN("a", "--op triad", "avx512", "avx512");
     RUN("b", "--op triad", "avx2", "avx2");
@@ -169,7 +170,7 @@ static void write_many(void **state, const char *name, const char *isa, const ch
 }
 
 /* Each run's own choice is a case of its own again, of which there are more than groups of what was asked for. */
-static void test_many_cases(void **state)
+TEST_WITH(test_many_cases, scene_make, scene_remove)
 {
     write_many(state, "a", "avx512", "avx2");
     write_many(state, "b", "avx2", "avx2");
@@ -180,15 +181,4 @@ static void test_many_cases(void **state)
     expect(&r, 1, "avx512", 2, "");
     assert_string_equal(report_param(&r.benches[0], &r.benches[0].cases[2], "isa"), "avx2");
     report_release(&r);
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, scene_make, scene_remove)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {TEST(test_launches_that_chose_differently),
-                                       TEST(test_what_is_no_choice_of_a_launch),
-                                       TEST(test_two_runs), TEST(test_many_cases)};
-
-    return cmocka_run_group_tests_name("cases_choice", tests, NULL, NULL);
 }

@@ -1,18 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Change points of a case over its runs: what is a step, what is a slow slip, what is none, and what is told of
  * one. */
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "core/rng.h"
 #include "harness/history/history.h"
+#include "tests/unit/unit.h"
 
 #define N 60
 
@@ -56,12 +47,11 @@ static void slip(double *x, size_t from, size_t to, size_t n, double rate)
     }
 }
 
-static void a_step_is_found_where_it_is(void **state)
+TEST(a_step_is_found_where_it_is)
 {
     double x[N], y[N];
     struct found f, g;
 
-    (void)state;
     noise(x, N, 1);
     step(x, 45, N, 0.95);
     f = find(x, N);
@@ -85,12 +75,11 @@ static void a_step_is_found_where_it_is(void **state)
     free(g.points);
 }
 
-static void a_slip_is_found_where_it_runs(void **state)
+TEST(a_slip_is_found_where_it_runs)
 {
     double x[160], total = pow(0.997, 50);
     struct found f;
 
-    (void)state;
     noise(x, 120, 1);
     slip(x, 60, 109, 120, 0.997);
     f = find(x, 110);
@@ -131,12 +120,11 @@ static void a_slip_is_found_where_it_runs(void **state)
 }
 
 /* More runs than the fit has room for. */
-static void a_slip_may_run_for_years(void **state)
+TEST(a_slip_may_run_for_years)
 {
     double x[1500];
     struct found f;
 
-    (void)state;
     noise(x, 1500, 3);
     slip(x, 200, 1399, 1500, 0.9995);
     f = find(x, 1400);
@@ -151,9 +139,8 @@ static void a_slip_may_run_for_years(void **state)
 
 /* What was told is not taken back, nor told later than it was; where a slip began, and up to where it runs, is
  * known better with time. A step stays where it is. */
-static void points_stay(void **state)
+TEST(points_stay)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 3; seed += 2) {
         bool steps = seed == 3;
         size_t n_last = 0, seen[8] = {0}, at[8] = {0}, all = steps ? 120 : 200;
@@ -211,11 +198,10 @@ static void make_shape(double *x, size_t n, enum pattern shape, uint64_t seed)
 }
 
 /* Stray runs; two runs, which are no level yet; two levels at random from run to run; and a slow wander. */
-static void what_is_no_change(void **state)
+TEST(what_is_no_change)
 {
     static const size_t n[SHAPES] = {60, 100, 200, 365}, alarms_most[SHAPES] = {0, 2, 2, 2};
 
-    (void)state;
     for (enum pattern shape = 0; shape < SHAPES; shape++) {
         size_t alarms = 0;
 
@@ -231,13 +217,12 @@ static void what_is_no_change(void **state)
     }
 }
 
-static void a_step_is_no_slip(void **state)
+TEST(a_step_is_no_slip)
 {
     struct change_noise around = {.level = 0, .n_level = 40, .sd = 0.01};
     double x[120], sharp[50], slope[50];
     size_t slips = 0;
 
-    (void)state;
     for (uint64_t seed = 1; seed <= 50; seed++) {
         noise(x, 120, seed);
         step(x, 60, 120, 0.94);
@@ -257,9 +242,8 @@ static void a_step_is_no_slip(void **state)
 }
 
 /* Runs without a value lie between others as if they were not there. */
-static void gaps_are_left_out(void **state)
+TEST(gaps_are_left_out)
 {
-    (void)state;
     for (int slips = 0; slips < 2; slips++) {
         double x[N + 20], y[N];
         struct found f, g;
@@ -306,11 +290,10 @@ static size_t make_any(double *x, size_t most, uint64_t seed)
     return n;
 }
 
-static void what_is_told_is_sound(void **state)
+TEST(what_is_told_is_sound)
 {
     size_t slips = 0;
 
-    (void)state;
     for (uint64_t seed = 1; seed <= 24; seed++) {
         double x[200] = {0};
         struct found f = find(x, make_any(x, 200, seed));
@@ -333,11 +316,10 @@ static void what_is_told_is_sound(void **state)
     assert_true(slips > 5);
 }
 
-static void few_values_tell_nothing(void **state)
+TEST(few_values_tell_nothing)
 {
     double x[CHANGE_FIRST + CHANGE_SHORT];
 
-    (void)state;
     for (size_t n = 0; n < CHANGE_FIRST + CHANGE_SHORT; n++) {
         struct found f;
 
@@ -349,11 +331,10 @@ static void few_values_tell_nothing(void **state)
     }
 }
 
-static void values_without_noise_are_no_trouble(void **state)
+TEST(values_without_noise_are_no_trouble)
 {
     double x[N];
 
-    (void)state;
     for (int kind = 0; kind < 3; kind++) {
         for (size_t i = 0; i < N; i++)
             x[i] = 5;
@@ -378,7 +359,7 @@ static void values_without_noise_are_no_trouble(void **state)
 }
 
 /* Below what is told at all: a step by itself, a slip by what it loses in all. */
-static void the_least_change_is_told(void **state)
+TEST(the_least_change_is_told)
 {
     const struct change_options step_least = {.least = 0.02},
                                 slip_least = {.least_slip = 0.1, .least = 0.1};
@@ -386,7 +367,6 @@ static void the_least_change_is_told(void **state)
     double x[120];
     size_t n;
 
-    (void)state;
     for (int slips = 0; slips < 2; slips++) {
         noise(x, 120, 8);
         if (slips)
@@ -403,7 +383,7 @@ static void the_least_change_is_told(void **state)
     }
 }
 
-static void bad_values_are_refused(void **state)
+TEST(bad_values_are_refused)
 {
     const double bad[] = {0, -1, INFINITY, -INFINITY};
     const struct change_options wild = {.level = 2}, less = {.least = -1};
@@ -411,7 +391,6 @@ static void bad_values_are_refused(void **state)
     double x[N];
     size_t n;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         noise(x, N, 1);
         x[17] = bad[i];
@@ -425,40 +404,4 @@ static void bad_values_are_refused(void **state)
         x[i] = NAN;
     assert_int_equal(change_points(x, N, NULL, &points, &n), 0);
     assert_int_equal(n, 0);
-}
-
-/* A split is by energy; a mean bounds stray values; a chance is that of ranks: 3 of 3 above all of 5 are 1 of C(8,
- * 3), but one 4. */
-static void splits_means_and_chances_by_hand(void **state)
-{
-    const double sides[] = {1, 2, 1, 2, 1, 9, 8, 9};
-    const double x[] = {-50, 0, 0, 0.5, 1}, above[] = {3, 4, 5}, among[] = {1.5, 3, 4};
-    struct change_noise around = {.n_rest = 5, .rest = {-2, -1, 0, 1, 2}};
-
-    (void)state;
-    assert_int_equal(change_split(sides, 8, 1, 1), 5);
-    assert_int_equal(change_split(sides, 8, 6, 1), 6);
-    assert_int_equal(change_split(sides, 8, 1, 4), 4);
-    assert_true(fabs(change_mean(x, 5, 1) - 0.1) < 1e-12);
-    assert_true(fabs(change_mean(x, 5, 100) + 9.7) < 1e-12);
-    assert_true(fabs(change_chance(&around, above, 3) - 1.0 / 56) < 1e-12);
-    assert_true(fabs(change_chance(&around, among, 3) - 4.0 / 56) < 1e-12);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_step_is_found_where_it_is),
-                                       cmocka_unit_test(a_slip_is_found_where_it_runs),
-                                       cmocka_unit_test(a_slip_may_run_for_years),
-                                       cmocka_unit_test(points_stay),
-                                       cmocka_unit_test(what_is_no_change),
-                                       cmocka_unit_test(a_step_is_no_slip),
-                                       cmocka_unit_test(gaps_are_left_out),
-                                       cmocka_unit_test(what_is_told_is_sound),
-                                       cmocka_unit_test(few_values_tell_nothing),
-                                       cmocka_unit_test(values_without_noise_are_no_trouble),
-                                       cmocka_unit_test(the_least_change_is_told),
-                                       cmocka_unit_test(bad_values_are_refused),
-                                       cmocka_unit_test(splits_means_and_chances_by_hand)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,27 +2,17 @@
 /* Channels: frames arrive whole, in order and unchanged; a peer that dies, hangs or lies is named. */
 /* waits: for peers that are silent */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "core/clock.h"
 #include "core/group/channel.h"
 #include "tests/unit/handshakes.h"
+#include "tests/unit/unit.h"
 
 #define SECOND_NS 1000000000ull
 
@@ -84,13 +74,12 @@ static pid_t child_of(struct channel *c)
 }
 
 /* Frames of every size up to the limit come whole; a longer one, or one with no room for it, is refused and does no harm. */
-static void test_every_size(void **state)
+TEST(test_every_size)
 {
     struct channel *c = start(be_told, NULL);
     uint16_t type = 0;
     size_t len = 0;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(text); i++)
         text[i] = (uint8_t)(i * 7 + (i >> 8));
     for (size_t n = 0; n <= CHANNEL_FRAME_MAX; n = n < 5 ? n + 1 : n == 5 ? 4096 : n * 2) {
@@ -111,14 +100,13 @@ static void test_every_size(void **state)
 }
 
 /* Who waits for a peer that says nothing, or takes nothing, is told after the time it gave; after half a frame nothing can follow. */
-static void test_a_peer_that_takes_nothing(void **state)
+TEST(test_a_peer_that_takes_nothing)
 {
     struct channel *c = start(be_told, NULL);
     const struct channel_ops *ops = channel_base(c)->ops;
     uint64_t begin_ns = clock_now_ns();
     int err;
 
-    (void)state;
     assert_int_equal(get(c, 0), -EAGAIN);
     assert_int_equal(get(c, SECOND_NS / 4), -ETIMEDOUT);
     assert_true(clock_now_ns() - begin_ns >= SECOND_NS / 4);
@@ -135,14 +123,13 @@ static void test_a_peer_that_takes_nothing(void **state)
 }
 
 /* What ends a peer is told, also where its child still holds the socket. */
-static void test_dead_peers_are_named(void **state)
+TEST(test_dead_peers_are_named)
 {
     static const struct {
         uint16_t order;
         const char *says;
     } deaths[] = {{DIE, "status 23"}, {CRASH, "signal 9"}, {QUIT, "status 0"}, {LEAVE, "status 7"}};
 
-    (void)state;
     assert_int_equal(pipe(held), 0);
     for (size_t i = 0; i < 4; i++) {
         struct channel *c = start(be_told, NULL);
@@ -166,11 +153,10 @@ static void test_dead_peers_are_named(void **state)
 }
 
 /* What it sent before it died is not lost. */
-static void test_last_words(void **state)
+TEST(test_last_words)
 {
     struct channel *c = start(be_told, NULL);
 
-    (void)state;
     assert_int_equal(channel_send(c, FLOOD, NULL, 0), 0);
     assert_int_equal(channel_send(c, QUIT, NULL, 0), 0);
     while (!channel_alive(c))
@@ -184,11 +170,10 @@ static void test_last_words(void **state)
 }
 
 /* One that hangs, and one that is stopped, end with their channel, and leave nothing; by signals they do not: those are for the parent. */
-static void test_close_ends_the_child(void **state)
+TEST(test_close_ends_the_child)
 {
     int before = dup(0), after;
 
-    (void)state;
     close(before);
     for (int stopped = 0; stopped < 2; stopped++) {
         struct channel *c = start(be_told, NULL);
@@ -279,11 +264,10 @@ static bool hears_itself_alone(struct channel *c)
     return err == -ETIMEDOUT && !channel_alive(c);
 }
 
-static void test_signs_of_life_are_not_handed_on(void **state)
+TEST(test_signs_of_life_are_not_handed_on)
 {
     bool good = false;
 
-    (void)state;
     for (int i = 0; !good && i < 5; i++) { /* a busy machine may keep a process from any sign */
         struct channel *c = start_alive(be_alive);
         struct beat *own = NULL;
@@ -296,11 +280,10 @@ static void test_signs_of_life_are_not_handed_on(void **state)
 }
 
 /* A stopped one is missed, but not by who did not look himself; one that never gave a sign, of an older build, is not. */
-static void test_a_stopped_peer_is_missed(void **state)
+TEST(test_a_stopped_peer_is_missed)
 {
     struct channel *c = start_alive(be_alive), *mute = start_alive(be_told);
 
-    (void)state;
     assert_int_equal(kill(child_of(c), SIGSTOP), 0);
     assert_int_equal(get(c, SECOND_NS), -ETIMEDOUT); /* what was on its way has come */
     usleep(SILENT_NS / 1000 + 200000);
@@ -327,12 +310,11 @@ static int be_cut_off(void)
            get(c, 60 * SECOND_NS) != -EHOSTUNREACH;
 }
 
-static void test_cut_off(void **state)
+TEST(test_cut_off)
 {
     int status = 0;
     pid_t pid = fork();
 
-    (void)state;
     if (pid == 0)
         _exit(be_cut_off());
     assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -357,7 +339,7 @@ static void test_cut_off(void **state)
     }
 
 /* Looks at a connection, half a second apart, as the kernel would count it. */
-static void test_dead_direction(void **state)
+TEST(test_dead_direction)
 {
     static const struct {
         struct link_counts looks[5];
@@ -387,7 +369,6 @@ static void test_dead_direction(void **state)
          LINK_UNKNOWN},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         enum link_sign sign = LINK_UNKNOWN;
         uint32_t segments = 0;
@@ -400,7 +381,7 @@ static void test_dead_direction(void **state)
 
 /* Looks at a connection: what the kernel says, how long after the look before, and what of it counts
  * as silence. */
-static void test_silence(void **state)
+TEST(test_silence)
 {
     static const struct {
         struct {
@@ -431,7 +412,6 @@ static void test_silence(void **state)
           {12500, 2000, 3100}}},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         uint32_t away_ms = 0;
         for (size_t k = 0; k < 5; k++) {
@@ -456,14 +436,13 @@ static void make_links(struct channel_link links[2])
     links[1] = server.link;
 }
 
-static void test_over_tcp(void **state)
+TEST(test_over_tcp)
 {
     struct sockaddr_storage own, peer;
     struct channel *ends[2];
     struct channel_link links[2];
     int fds[2];
 
-    (void)state;
     make_links(links);
     tcp_pair(fds);
     for (int i = 0; i < 2; i++) {
@@ -485,7 +464,7 @@ static void test_over_tcp(void **state)
 }
 
 /* A stranger in the connection can read nothing, turn no bit, nor repeat, swap, leave out or send back a frame. */
-static void test_strangers_frames(void **state)
+TEST(test_strangers_frames)
 {
     static const int orders[][3] = {{0, 1, 2}, {0, 0, 1}, {0, 2, 2}, {1, 0, 2}, {0, 1, 2}};
     static uint8_t frames[3][FRAME_BYTES_MAX], plain[CHANNEL_FRAME_MAX];
@@ -493,7 +472,6 @@ static void test_strangers_frames(void **state)
     struct frame f;
     long n = 0;
 
-    (void)state;
     for (int what = 0; what < 5; what++) {
         int err = 0;
         make_links(links);
@@ -517,12 +495,11 @@ static void test_strangers_frames(void **state)
 }
 
 /* No length makes the receiver want more than a frame's largest size. */
-static void test_lengths_are_bounded(void **state)
+TEST(test_lengths_are_bounded)
 {
     static const uint32_t lengths[] = {0, 1, CHANNEL_FRAME_MAX, CHANNEL_FRAME_MAX + 1, 1u << 31};
     uint8_t header[FRAME_HEADER_BYTES] = {0};
 
-    (void)state;
     for (int k = 0; k < 10; k++) {
         uint32_t len = lengths[k / 2];
         long more = FRAME_HEADER_BYTES + (k % 2 ? SECRET_SEAL_BYTES : 0);
@@ -533,12 +510,11 @@ static void test_lengths_are_bounded(void **state)
 }
 
 /* Half a frame may come late; a stranger's raw bytes end it for good. */
-static void test_raw_bytes(void **state)
+TEST(test_raw_bytes)
 {
     uint8_t frame[FRAME_BYTES_MAX];
     int fds[2];
 
-    (void)state;
     tcp_pair(fds);
     struct channel *c = (struct channel *)fd_channel_new(&fd_channel_sock_ops, fds[0], NULL);
     long n = frame_encode(NULL, 4, "payload", 7, frame);
@@ -555,26 +531,4 @@ static void test_raw_bytes(void **state)
         assert_int_equal(get(c, 60 * SECOND_NS), -EPROTO);
     channel_close(c);
     close(fds[1]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_size),
-        cmocka_unit_test(test_a_peer_that_takes_nothing),
-        cmocka_unit_test(test_dead_peers_are_named),
-        cmocka_unit_test(test_last_words),
-        cmocka_unit_test(test_close_ends_the_child),
-        cmocka_unit_test(test_signs_of_life_are_not_handed_on),
-        cmocka_unit_test(test_a_stopped_peer_is_missed),
-        cmocka_unit_test(test_cut_off),
-        cmocka_unit_test(test_dead_direction),
-        cmocka_unit_test(test_silence),
-        cmocka_unit_test(test_over_tcp),
-        cmocka_unit_test(test_strangers_frames),
-        cmocka_unit_test(test_lengths_are_bounded),
-        cmocka_unit_test(test_raw_bytes),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

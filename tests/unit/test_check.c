@@ -1,18 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of the gate's parts: escapes, what could have been seen, and digits. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "harness/check/check.h"
 #include "harness/document/markdown_text.h"
+#include "tests/unit/unit.h"
 
 static void write_data(FILE *out, const char *text)
 {
@@ -24,7 +14,7 @@ static void write_property(FILE *out, const char *text)
     github_data(out, text, true);
 }
 
-static void test_escapes(void **state)
+TEST(test_escapes)
 {
     static const struct {
         void (*write)(FILE *out, const char *text);
@@ -42,7 +32,6 @@ static void test_escapes(void **state)
                  {markdown_text, "@all #1 [x]", "&#64;all \\#1 \\[x\\]"},
                  {markdown_text, "a\nb", "a b"}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         char *written = NULL;
         size_t n;
@@ -55,7 +44,7 @@ static void test_escapes(void **state)
     }
 }
 
-static void test_what_could_have_been_seen(void **state)
+TEST(test_what_could_have_been_seen)
 {
     static const struct {
         enum decision decision;
@@ -71,7 +60,6 @@ static void test_what_could_have_been_seen(void **state)
                  {DECISION_EQUIVALENT, 0.06, 0, 0.02, 0.05, false},
                  {DECISION_EQUIVALENT, 0.06, 0, 0.1, 0.05, true}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct decide_case c = {.decision = cases[i].decision,
                                 .detectable = cases[i].detectable,
@@ -82,98 +70,48 @@ static void test_what_could_have_been_seen(void **state)
     }
 }
 
-static void test_what_a_case_comes_to(void **state)
+TEST(test_what_a_case_comes_to)
 {
     static const struct {
-        struct decide_case c;
-        double detect;
+        enum decision decision;
+        double error, ratio, detectable, detect;
+        enum decide_obstacle obstacle;
+        bool likely;
         enum gate_verdict verdict;
-        size_t likely;
-    } cases[] = {
-        {{.decision = DECISION_WORSE, .error = 0.01}, 0, GATE_LOST, 0},
-        {{.decision = DECISION_EQUIVALENT, .error = 0.01, .proven = true, .ratio = 0.99},
-         0,
-         GATE_PASSED,
-         0},
-        {{.decision = DECISION_INCONCLUSIVE, .error = 0.1, .ratio = 0.9, .detectable = 0.4},
-         0,
-         GATE_PASSED,
-         0},
-        {{.decision = DECISION_INCONCLUSIVE, .error = 0.1, .ratio = 0.9, .detectable = 0.4},
-         0.05,
-         GATE_UNDECIDED,
-         0},
-        {{.decision = DECISION_INCONCLUSIVE, .error = 0.1, .ratio = 0.9, .likely = true},
-         0,
-         GATE_PASSED,
-         1},
-        /* nothing to decide by */
-        {{.decision = DECISION_INCONCLUSIVE, .error = NAN, .ratio = 0.9}, 0, GATE_UNDECIDED, 0},
-        {{.decision = DECISION_INCONCLUSIVE, .error = 0.1, .ratio = 0.99, .detectable = NAN},
-         0,
-         GATE_UNDECIDED,
-         0},
-        {{.decision = DECISION_INCONCLUSIVE, .error = 0.1, .ratio = 0.99, .detectable = 0.98},
-         0,
-         GATE_UNDECIDED,
-         0},
-        /* a doubt, beyond the margin and within it */
-        {{.decision = DECISION_INCONCLUSIVE,
-          .error = 0.1,
-          .ratio = 0.9,
-          .margin = 0.02,
-          .obstacle = OBSTACLE_SHAPE},
-         0,
-         GATE_UNDECIDED,
-         0},
-        {{.decision = DECISION_INCONCLUSIVE,
-          .error = 0.1,
-          .ratio = 0.9,
-          .margin = 0.02,
-          .obstacle = OBSTACLE_STRANGE},
-         0,
-         GATE_UNDECIDED,
-         0},
-        {{.decision = DECISION_INCONCLUSIVE,
-          .error = 0.1,
-          .ratio = 0.99,
-          .margin = 0.02,
-          .obstacle = OBSTACLE_TOGETHER},
-         0,
-         GATE_PASSED,
-         0},
-        {{.decision = DECISION_INCONCLUSIVE,
-          .error = 0.1,
-          .ratio = 0.9,
-          .margin = 0.02,
-          .obstacle = OBSTACLE_RUNS},
-         0,
-         GATE_PASSED,
-         0}};
+    } cases[] = {{DECISION_WORSE, 0.01, 0, 0, 0, 0, false, GATE_LOST},
+                 {DECISION_EQUIVALENT, 0.01, 0.99, 0, 0, 0, false, GATE_PASSED},
+                 {DECISION_INCONCLUSIVE, 0.1, 0.9, 0.4, 0, 0, false, GATE_PASSED},
+                 {DECISION_INCONCLUSIVE, 0.1, 0.9, 0.4, 0.05, 0, false, GATE_UNDECIDED},
+                 {DECISION_INCONCLUSIVE, 0.1, 0.9, 0, 0, 0, true, GATE_PASSED},
+                 /* nothing to decide by */
+                 {DECISION_INCONCLUSIVE, NAN, 0.9, 0, 0, 0, false, GATE_UNDECIDED},
+                 {DECISION_INCONCLUSIVE, 0.1, 0.99, NAN, 0, 0, false, GATE_UNDECIDED},
+                 {DECISION_INCONCLUSIVE, 0.1, 0.99, 0.98, 0, 0, false, GATE_UNDECIDED},
+                 /* a doubt, beyond the margin and within it */
+                 {DECISION_INCONCLUSIVE, 0.1, 0.9, 0, 0, OBSTACLE_SHAPE, false, GATE_UNDECIDED},
+                 {DECISION_INCONCLUSIVE, 0.1, 0.9, 0, 0, OBSTACLE_STRANGE, false, GATE_UNDECIDED},
+                 {DECISION_INCONCLUSIVE, 0.1, 0.99, 0, 0, OBSTACLE_TOGETHER, false, GATE_PASSED},
+                 {DECISION_INCONCLUSIVE, 0.1, 0.9, 0, 0, OBSTACLE_RUNS, false, GATE_PASSED}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        const struct decide_case c = {.decision = cases[i].decision,
+                                      .error = cases[i].error,
+                                      .ratio = cases[i].ratio,
+                                      .detectable = cases[i].detectable,
+                                      .margin = cases[i].obstacle ? 0.02 : 0,
+                                      .obstacle = cases[i].obstacle,
+                                      .proven = cases[i].decision == DECISION_EQUIVALENT,
+                                      .likely = cases[i].likely};
         struct gate_tally t = {0};
 
-        gate_count(&t, &cases[i].c, cases[i].detect);
+        gate_count(&t, &c, cases[i].detect);
         assert_int_equal(gate_tally_verdict(&t), cases[i].verdict);
         assert_int_equal(t.likely, cases[i].likely);
     }
 }
 
-/* Codes that scripts rely on. */
-static void test_codes(void **state)
-{
-    (void)state;
-    assert_int_equal(gate_exit(GATE_PASSED), 0);
-    assert_int_equal(gate_exit(GATE_LOST), 1);
-    assert_int_equal(gate_exit(GATE_UNDECIDED), 3);
-    assert_int_equal(gate_exit(GATE_FIRST), 3);
-    assert_int_equal(gate_exit(GATE_INCOMPLETE), 4);
-}
-
 /* As many digits as it takes to tell both ends of an interval from what is proven. */
-static void test_digits_until_they_differ(void **state)
+TEST(test_digits_until_they_differ)
 {
     static const struct {
         double ratio, low, high;
@@ -185,7 +123,6 @@ static void test_digits_until_they_differ(void **state)
                  {0.5, 0.5, 0.5, {" -50 % ", "(-50 to ", " -50)"}}}; /* values that never vary */
     char text[256];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         const struct decide_case c = {.decision = DECISION_WORSE,
                                       .proven = true,
@@ -201,13 +138,4 @@ static void test_digits_until_they_differ(void **state)
             assert_non_null(at++);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_escapes), cmocka_unit_test(test_what_could_have_been_seen),
-        cmocka_unit_test(test_what_a_case_comes_to), cmocka_unit_test(test_codes),
-        cmocka_unit_test(test_digits_until_they_differ)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

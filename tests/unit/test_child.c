@@ -1,24 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Child processes: output, status, deadlines, and that nothing is left behind. */
 /* waits: for deadlines */
-#include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "core/clock.h"
 #include "harness/child.h"
+#include "tests/unit/unit.h"
 
 #define SECOND_NS 1000000000ull
 
@@ -33,30 +23,11 @@ static int run_shell(const char *script, uint64_t timeout_ns, const volatile int
         r);
 }
 
-/* Dead, or a zombie that only waits for whoever adopted it. Waits up to a minute for that. */
-static bool is_gone(pid_t pid)
-{
-    for (int i = 0; i < 6000; i++) {
-        char path[64], state = 'Z';
-        snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-        FILE *f = fopen(path, "r");
-        if (f && fscanf(f, "%*d %*s %c", &state) != 1)
-            state = 'Z';
-        if (f)
-            fclose(f);
-        if (state == 'Z' || state == 'X')
-            return true;
-        usleep(10000);
-    }
-    return false;
-}
-
-static void test_output_and_status(void **state)
+TEST(test_output_and_status)
 {
     const char *argv[] = {"/nonexistent/program", NULL};
     struct child_result r;
 
-    (void)state;
     assert_int_equal(run_shell("echo rows; echo chatter >&2; echo 1,2 > /dev/fd/3; exit 7",
                                60 * SECOND_NS, NULL, &r),
                      0);
@@ -84,13 +55,12 @@ static void test_output_and_status(void **state)
 }
 
 /* Its time is over, or somebody cancels. One that does not listen is killed; one that closed its output is not waited for for ever. */
-static void test_stubborn(void **state)
+TEST(test_stubborn)
 {
     static const char *const scripts[] = {
         "sleep 300", "trap '' TERM; exec >&- 2>&- 3>&-; while :; do sleep 0.1; done", "sleep 300"};
     struct child_result r;
 
-    (void)state;
     for (int i = 0; i < 3; i++) {
         volatile int cancel = i == 2;
         assert_int_equal(
@@ -103,12 +73,11 @@ static void test_stubborn(void **state)
 }
 
 /* A grandchild that holds the pipes does not hold us, and is gone with its group. */
-static void test_grandchild(void **state)
+TEST(test_grandchild)
 {
     struct child_result r;
     char *end;
 
-    (void)state;
     assert_int_equal(run_shell("sleep 300 & echo $!", 200 * SECOND_NS, NULL, &r), 0);
     pid_t grandchild = (pid_t)strtol(r.out.text, &end, 10);
     assert_true(grandchild > 1);
@@ -118,12 +87,11 @@ static void test_grandchild(void **state)
 }
 
 /* Our own death, even by kill -9, takes the child with it. */
-static void test_dies_with_us(void **state)
+TEST(test_dies_with_us)
 {
     int ends[2];
     char text[32] = "", *end;
 
-    (void)state;
     assert_int_equal(pipe(ends), 0);
     pid_t middle = fork();
     if (middle == 0) {
@@ -150,12 +118,11 @@ static void tick(void *arg)
     ticks++;
 }
 
-static void test_ticks(void **state)
+TEST(test_ticks)
 {
     const char *argv[] = {"/bin/sleep", "1", NULL};
     struct child_result r;
 
-    (void)state;
     ticks = 0;
     assert_int_equal(
         child_run(&(struct child_spec){.argv = argv, .timeout_ns = 60 * SECOND_NS, .tick = tick},
@@ -181,14 +148,13 @@ static struct child_server *serve(const char *script)
 }
 
 /* Each answer has what was written for its own line. */
-static void test_server_answers(void **state)
+TEST(test_server_answers)
 {
     struct child_server *server = serve(
         "while read -r line; do echo begin >&4; echo \"rows $line\"; echo \"chatter $line\" >&2;"
         " head -c 300000 /dev/zero; echo \"$line\" >&3; echo \"end $line\" >&4; done");
     struct child_result r;
 
-    (void)state;
     for (int i = 0; i < 5; i++) {
         char line[16], want[32];
         snprintf(line, sizeof(line), "%d", i);
@@ -208,13 +174,12 @@ static void test_server_answers(void **state)
 }
 
 /* Only what a line takes counts, not the wait for it. */
-static void test_server_that_is_late(void **state)
+TEST(test_server_that_is_late)
 {
     struct child_server *server = NULL;
     struct child_result r;
     bool late = true;
 
-    (void)state;
     for (int i = 0; late && i < 20; i++) { /* a busy machine may take a second for a line */
         server = serve("while read -r s; do echo begin >&4; sleep $s; echo end 0 >&4; done");
         assert_int_equal(child_server_ask(server, "0", 60 * SECOND_NS, &r), 0);
@@ -234,13 +199,12 @@ static void test_server_that_is_late(void **state)
 }
 
 /* What is no executable file is passed over, and the path leads there from every folder. */
-static void test_path(void **state)
+TEST(test_path)
 {
     char top[] = "/tmp/plumb-path-XXXXXX", path[256], here[4096], name[sizeof(here) + 16];
     const char *before = getenv("PATH");
     char *kept = strdup(before ? before : "");
 
-    (void)state;
     assert_non_null(mkdtemp(top));
     assert_non_null(getcwd(here, sizeof(here)));
     assert_int_equal(chdir(top), 0);
@@ -267,7 +231,7 @@ static void test_path(void **state)
 }
 
 /* In a line: it is that line's end. Between two: nobody's, and no line is begun. */
-static void test_server_that_dies(void **state)
+TEST(test_server_that_dies)
 {
     static const struct {
         const char *script;
@@ -277,7 +241,6 @@ static void test_server_that_dies(void **state)
                   0, 0},
                  {"read -r line; echo begin >&4; echo end 3 >&4; exit 0", 3, -ESRCH}};
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         struct child_server *server = serve(cases[i].script);
         struct child_result r;
@@ -290,21 +253,4 @@ static void test_server_that_dies(void **state)
         child_result_release(&r);
         child_server_end(server);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_output_and_status),
-        cmocka_unit_test(test_stubborn),
-        cmocka_unit_test(test_grandchild),
-        cmocka_unit_test(test_dies_with_us),
-        cmocka_unit_test(test_ticks),
-        cmocka_unit_test(test_server_answers),
-        cmocka_unit_test(test_server_that_dies),
-        cmocka_unit_test(test_server_that_is_late),
-        cmocka_unit_test(test_path),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

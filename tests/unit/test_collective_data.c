@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Data of collectives: sums are exact whatever their order, every wrong element is found, and all vector units add the same. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/collective/data.h"
 #include "core/rng.h"
+#include "tests/unit/unit.h"
 
 static const double exact[COLLECTIVE_TYPES] = {
     [COLLECTIVE_F32] = 16777216,         [COLLECTIVE_F16] = 2048,       [COLLECTIVE_BF16] = 256,
@@ -43,7 +36,7 @@ static double half_value(unsigned bits, unsigned exponent_bits, unsigned fractio
 }
 
 /* Each number by its definition; halfway between two neighbours goes to the even one, a little more or less to the nearer. */
-static void half_precision_is_by_definition(void **state)
+TEST(half_precision_is_by_definition)
 {
     static const struct {
         unsigned exponent_bits, fraction_bits;
@@ -53,7 +46,6 @@ static void half_precision_is_by_definition(void **state)
     } kinds[] = {{5, 10, 0, reduce_float_of_f16, reduce_f16_of_float},
                  {8, 7, 0x80, reduce_float_of_bf16, reduce_bf16_of_float}};
 
-    (void)state;
     for (int k = 0; k < 2; k++) {
         unsigned e = kinds[k].exponent_bits, f = kinds[k].fraction_bits;
         unsigned top = ((1u << e) - 1) << f;
@@ -76,11 +68,10 @@ static void half_precision_is_by_definition(void **state)
 }
 
 /* fp8 by the tables of its definition: e4m3 has 448 as its largest and one NaN, e5m2 is half precision cut short. */
-static void fp8_is_by_definition(void **state)
+TEST(fp8_is_by_definition)
 {
     double one[1];
 
-    (void)state;
     for (unsigned bits = 0; bits < 256; bits++) {
         uint8_t code = (uint8_t)bits;
         double x = half_value(bits << 8, 5, 10), y = half_value(bits, 4, 3);
@@ -206,12 +197,11 @@ static void one_loop(const struct reduce_isa *isa, enum collective_type type,
     }
 }
 
-static void all_vector_units_add_the_same(void **state)
+TEST(all_vector_units_add_the_same)
 {
     struct rng rng;
     unsigned units = 0;
 
-    (void)state;
     rng_seed(&rng, 5);
     for (size_t i = 0; reduce_isas[i]; i++)
         for (int type = 0; type < COLLECTIVE_TYPES && reduce_isas[i]->present(); type++)
@@ -231,12 +221,11 @@ static struct collective_point point(uint32_t op, uint32_t type, uint32_t sum, u
 }
 
 /* Partial sums of whole numbers up to a limit are exact when the whole sum is. */
-static void sums_stay_exact_for_any_number_of_members(void **state)
+TEST(sums_stay_exact_for_any_number_of_members)
 {
     static const unsigned numbers[] = {1, 3, 16, 257, 1024};
     double *x = must(malloc(DATA_PERIOD * 8));
 
-    (void)state;
     for (uint32_t type = 0; type < COLLECTIVE_TYPES; type++)
         for (size_t k = 0; k < sizeof(numbers) / sizeof(*numbers); k++) {
             struct collective_point p = point(COLLECTIVE_ALLREDUCE, type, COLLECTIVE_SUM, 300);
@@ -347,11 +336,10 @@ static uint64_t look(const struct data_expected *x, const char *at, uint64_t n, 
     return DATA_RIGHT;
 }
 
-static void every_wrong_element_is_found(void **state)
+TEST(every_wrong_element_is_found)
 {
     struct rng rng;
 
-    (void)state;
     rng_seed(&rng, 3);
     for (uint32_t op = 0; op < COLLECTIVE_OPS; op++)
         for (uint32_t type = 0; type < COLLECTIVE_TYPES; type++)
@@ -400,12 +388,11 @@ static bool is_missed(const struct collective_point *p, const struct data_expect
 }
 
 /* Whatever is reduced, of whatever type: no member can be left out of it. */
-static void each_member_counts(void **state)
+TEST(each_member_counts)
 {
     uint64_t count = DATA_PERIOD;
     char *result = must(malloc(count * 8)), *inputs[11];
 
-    (void)state;
     for (uint32_t type = 0; type < COLLECTIVE_TYPES; type++)
         for (uint32_t sum = 0; sum < COLLECTIVE_SUMS; sum++)
             for (unsigned n = 2; n <= 11; n += 9) {
@@ -432,13 +419,12 @@ static void each_member_counts(void **state)
 }
 
 /* Of an average as many neighbours are right as roundings can reach; where n is a power of two none is but the one. */
-static void an_average_is_no_wider_than_its_roundings(void **state)
+TEST(an_average_is_no_wider_than_its_roundings)
 {
     static const uint32_t types[] = {COLLECTIVE_F32, COLLECTIVE_F16,  COLLECTIVE_BF16,
                                      COLLECTIVE_F64, COLLECTIVE_E4M3, COLLECTIVE_E5M2};
     char *result = must(malloc(DATA_PERIOD * 8));
 
-    (void)state;
     for (size_t t = 0; t < sizeof(types) / sizeof(*types); t++)
         for (unsigned n = 2; n <= 12; n += n < 5 ? 1 : 7) {
             struct collective_point p =
@@ -468,13 +454,12 @@ static void an_average_is_no_wider_than_its_roundings(void **state)
 }
 
 /* A piece is what the whole has in its place; a corrupt one has one element that differs, another seed more. */
-static void pieces_fit_together(void **state)
+TEST(pieces_fit_together)
 {
     enum { N = 20000 };
     static float whole[N], pieces[N];
     struct collective_point p = point(COLLECTIVE_ALLREDUCE, COLLECTIVE_F32, COLLECTIVE_SUM, N);
 
-    (void)state;
     p.inject = COLLECTIVE_CORRUPT;
     data_fill(whole, N, 0, &p, 3, 1);
     for (uint64_t i = 0; i < N; i += 777)
@@ -491,7 +476,7 @@ static void pieces_fit_together(void **state)
     }
 }
 
-static void factors_and_counts(void **state)
+TEST(factors_and_counts)
 {
     static const struct {
         enum collective_op op;
@@ -502,28 +487,10 @@ static void factors_and_counts(void **state)
                  {COLLECTIVE_GATHER, 0.75, 3, 12},     {COLLECTIVE_SCATTER, 0.75, 12, 3},
                  {COLLECTIVE_ALL_GATHER, 0.75, 3, 12}, {COLLECTIVE_REDUCE_SCATTER, 0.75, 12, 3}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         assert_true(collective_bus_factor(cases[i].op, 4) == cases[i].factor);
         assert_true(collective_bus_factor(cases[i].op, 1) == 0);
         assert_int_equal(collective_input_count(cases[i].op, 12, 4), cases[i].in);
         assert_int_equal(collective_result_count(cases[i].op, 12, 4), cases[i].out);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(half_precision_is_by_definition),
-        cmocka_unit_test(fp8_is_by_definition),
-        cmocka_unit_test(all_vector_units_add_the_same),
-        cmocka_unit_test(sums_stay_exact_for_any_number_of_members),
-        cmocka_unit_test(every_wrong_element_is_found),
-        cmocka_unit_test(each_member_counts),
-        cmocka_unit_test(an_average_is_no_wider_than_its_roundings),
-        cmocka_unit_test(pieces_fit_together),
-        cmocka_unit_test(factors_and_counts),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

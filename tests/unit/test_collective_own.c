@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Our own backends from open to close, over a wire that is as awkward as can be: several calls of several lengths, and what is told of them. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/collective/collective.h"
 #include "core/group/world.h"
 #include "core/wire/wires.h"
+#include "tests/unit/unit.h"
 #include "twisted_wire.h"
 
 #define MEMBERS_MAX 6
@@ -115,11 +109,10 @@ static void run(struct crew *t)
 }
 
 /* Where there are blocks, those of a call lie where the call does. */
-static void blocks_lie_where_their_call_does(void **state)
+TEST(blocks_lie_where_their_call_does)
 {
     struct crew t;
 
-    (void)state;
     crew_open(&t, &collective_ring, 3, COLLECTIVE_REDUCE_SCATTER);
     for (unsigned m = 0; m < 3; m++)
         for (unsigned i = 0; i < 3000; i++)
@@ -136,13 +129,12 @@ static void blocks_lie_where_their_call_does(void **state)
 }
 
 /* To 3 over wire1, to 2 over wire0, and over it to 0 on another node. */
-static void what_went_where_is_told(void **state)
+TEST(what_went_where_is_told)
 {
     struct crew t;
     struct collective_report told;
     unsigned others = 0;
 
-    (void)state;
     crew_open(&t, &collective_ring, 4, COLLECTIVE_ALL_TO_ALL);
     run(&t);
     t.c[1].ops->tell(&t.c[1], &told); /* rank 4 */
@@ -159,7 +151,7 @@ static void what_went_where_is_told(void **state)
     crew_close(&t);
 }
 
-static void what_cannot_be_is_refused(void **state)
+TEST(what_cannot_be_is_refused)
 {
     static const struct {
         uint32_t op, in_place, n;
@@ -174,7 +166,6 @@ static void what_cannot_be_is_refused(void **state)
                  {COLLECTIVE_ALLREDUCE, 1, 5, "pigeon", -EOPNOTSUPP}};
     char why[160];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct collective_point p = {.backend = "doubling", .op = cases[i].op, .count = 10};
         p.in_place = (uint8_t)cases[i].in_place;
@@ -183,15 +174,4 @@ static void what_cannot_be_is_refused(void **state)
                          cases[i].err);
     }
     assert_non_null(strstr(why, "'pigeon'"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(blocks_lie_where_their_call_does),
-        cmocka_unit_test(what_went_where_is_told),
-        cmocka_unit_test(what_cannot_be_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

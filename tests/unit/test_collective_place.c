@@ -1,17 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which ranks a communicator takes, who of them was late, and the most that its nodes' links leave to each operation. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "benches/allreduce/work.h"
 #include "core/group/world.h"
+#include "tests/unit/unit.h"
 
 /* nodes: a letter for each rank. */
 static struct world *make(const char *nodes)
@@ -28,7 +19,7 @@ static struct world *make(const char *nodes)
     return w;
 }
 
-static void test_order(void **state)
+TEST(test_order)
 {
     static const struct {
         const char *nodes;
@@ -42,7 +33,6 @@ static void test_order(void **state)
                  {"aaab", PLACE_FILL_RANK, 4, {0, 3, 1, 2}},
                  {"a", PLACE_FILL_RANK, 1, {0}}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct world *w = make(cases[i].nodes);
         unsigned members[4];
@@ -52,12 +42,11 @@ static void test_order(void **state)
     }
 }
 
-static void test_nodes(void **state)
+TEST(test_nodes)
 {
     unsigned members[] = {0, 1, 2, 3, 4}, most, fewest;
     struct world *w = make("aaabb");
 
-    (void)state;
     assert_int_equal(links_nodes(w, members, 5, &most, &fewest), 2);
     assert_int_equal(most, 3);
     assert_int_equal(fewest, 2);
@@ -67,12 +56,11 @@ static void test_nodes(void **state)
 }
 
 /* Two nodes of one kernel are one machine; where it is not known which, each node is its own. */
-static void test_machines(void **state)
+TEST(test_machines)
 {
     unsigned members[] = {3, 1, 0, 2}, machine[4];
     struct world *w = make("aabc");
 
-    (void)state;
     for (unsigned i = 0; i < 4; i++)
         snprintf(w->members[i].machine, sizeof(w->members[i].machine), "%s",
                  i == 2 ? "another" : "one");
@@ -102,7 +90,7 @@ static void bound_is(const char *nodes, enum place_fill fill, enum collective_op
     world_free(w);
 }
 
-static void test_bound(void **state)
+TEST(test_bound)
 {
     static const struct {
         const char *nodes;
@@ -141,7 +129,6 @@ static void test_bound(void **state)
         {"aaabbc", PLACE_FILL_NODE, COLLECTIVE_ALLREDUCE, 0, 1.25},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
         bound_is(cases[i].nodes, cases[i].fill, cases[i].op, cases[i].root, false, NULL,
                  cases[i].want, 0);
@@ -155,7 +142,7 @@ static void test_bound(void **state)
 }
 
 /* Two of three nodes are of one machine, which is told at the first of them; of a machine that is told nowhere nothing is known of all. */
-static void test_busy_machines(void **state)
+TEST(test_busy_machines)
 {
     const unsigned machine[] = {0, 0, 1};
     struct session_node nodes[] = {
@@ -165,7 +152,6 @@ static void test_busy_machines(void **state)
     };
     double busy, softirq;
 
-    (void)state;
     rows_machines(nodes, 3, machine, 2, &busy, &softirq);
     assert_true(busy == 3.5 && softirq == 0.5);
     nodes[2].busy_cores = nodes[2].softirq_cores = NAN;
@@ -174,7 +160,7 @@ static void test_busy_machines(void **state)
 }
 
 /* Links of different rates: one that is slow has less to do by another algorithm than a ring, but not less than what it alone adds and gets. */
-static void test_rates(void **state)
+TEST(test_rates)
 {
     static const struct {
         const char *nodes;
@@ -193,14 +179,13 @@ static void test_rates(void **state)
         {"ab", COLLECTIVE_ALLREDUCE, {NAN, NAN}, NAN, 99},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
         bound_is(cases[i].nodes, PLACE_FILL_NODE, cases[i].op, 0, false, cases[i].rates,
                  cases[i].want, cases[i].slowest);
 }
 
 /* Who waited least is late: by 100 us, and 5 % of the time, at least. Times are of each member: after the barrier, in the operation, of which waiting for others and for a link. */
-static void test_late(void **state)
+TEST(test_late)
 {
     static const struct {
         unsigned n;
@@ -224,7 +209,6 @@ static void test_late(void **state)
         {1, {{0, 100000, 0, 0}, {0, 100000, 6000, 0}}, 100000, -1},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct collective_times t[3] = {0};
         for (unsigned k = 0; k < 3; k++) {
@@ -235,16 +219,4 @@ static void test_late(void **state)
         }
         assert_int_equal(rows_late(t, cases[i].n, cases[i].slowest * 1000), cases[i].late);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),         cmocka_unit_test(test_nodes),
-        cmocka_unit_test(test_machines),      cmocka_unit_test(test_bound),
-        cmocka_unit_test(test_busy_machines), cmocka_unit_test(test_rates),
-        cmocka_unit_test(test_late),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

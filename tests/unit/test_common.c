@@ -1,17 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What two plans have in common, and whose turn it is. */
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "harness/against/against.h"
+#include "tests/unit/unit.h"
 
 struct line {
     const char *bench, *arguments;
@@ -40,7 +30,7 @@ static struct plan plan_of(const struct line *lines, size_t n)
 
 #define PLAN(lines) plan_of(lines, sizeof(lines) / sizeof((lines)[0]))
 
-static void what_both_have_stays_in_the_order_of_a(void **state)
+TEST(what_both_have_stays_in_the_order_of_a)
 {
     static const struct line of_a[] = {{"memory", "--size 4", 2, 1, 10, 0.02},
                                        {"memory", "--size 9", 3, 1, 10, 0},
@@ -54,7 +44,6 @@ static void what_both_have_stays_in_the_order_of_a(void **state)
     struct plan a = PLAN(of_a), b = PLAN(of_b);
     struct common told;
 
-    (void)state;
     assert_int_equal(common_plan(&a, &b, &told), 0);
     assert_int_equal(a.n, 3);
     assert_int_equal(b.n, 3);
@@ -102,14 +91,13 @@ static struct plan turns_plan(const size_t *cases, size_t n)
 
 /* Each case has half of its launches in either order, by turns; what is left over, and who begins, is balanced
  * over the cases. */
-static void each_case_has_half_of_its_launches_in_either_order(void **state)
+TEST(each_case_has_half_of_its_launches_in_either_order)
 {
     enum { CASES = 7, ROUNDS = 5 };
     static const unsigned counts[CASES] = {1, 3, 1, 5, 2, 4, 2};
     size_t cases[CASES * ROUNDS], n = 0;
     unsigned firsts[CASES] = {0};
 
-    (void)state;
     for (size_t i = 0; i < CASES * ROUNDS; i++) { /* each round in another order */
         size_t c = (i % CASES * (i / CASES % 2 ? 5 : 1) + i / CASES) % CASES;
 
@@ -147,12 +135,11 @@ static void each_case_has_half_of_its_launches_in_either_order(void **state)
         assert_in_range(firsts[c], 30, 70);
 }
 
-static void plans_that_do_not_belong_together_have_no_turns(void **state)
+TEST(plans_that_do_not_belong_together_have_no_turns)
 {
     static const size_t cases[] = {1, 2, 2, 1};
     struct plan a = turns_plan(cases, 4), b = turns_plan(cases, 4);
 
-    (void)state;
     assert_int_equal(common_first(&a, &b, 0), -1);
     common_turns(&a, &b, 1);
     b.launches[0].turn = a.launches[0].turn;
@@ -194,12 +181,11 @@ static double margin_sent(double margin, json_t *said)
 }
 
 /* To its last digit; a suite that says none has NAN (suite.h), a plan that is read back 0 (plan.h). */
-static void a_margin_goes_over_the_wire(void **state)
+TEST(a_margin_goes_over_the_wire)
 {
     static const double margins[] = {0.01, 1.0 / 3, 1e-9, 0.999999999999}, none[] = {0, -1, NAN},
                         wrong[] = {0, 1, -0.01, 5};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(margins) / sizeof(*margins); i++)
         assert_true(margin_sent(margins[i], NULL) == margins[i]);
     for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++)
@@ -209,14 +195,13 @@ static void a_margin_goes_over_the_wire(void **state)
     assert_true(isnan(margin_sent(0.01, json_string("1%"))));
 }
 
-static void a_launch_goes_over_the_wire_whole(void **state)
+TEST(a_launch_goes_over_the_wire_whole)
 {
     static const struct line of_a[] = {{"net", "--size 4 --ways both", 12, 3, 61000000000, 0.015}};
     struct plan a = PLAN(of_a), b = plan_of(NULL, 0);
     json_t *m = wire_launch(&a.launches[0]);
     struct launch none, *l = b.launches;
 
-    (void)state;
     b.n = 1;
     assert_int_equal(wire_take_launch(m, l), 0);
     assert_string_equal(l->bench, "net");
@@ -233,25 +218,12 @@ static void a_launch_goes_over_the_wire_whole(void **state)
     plan_release(&b);
 }
 
-static void text_that_is_no_utf8_still_goes(void **state)
+TEST(text_that_is_no_utf8_still_goes)
 {
     json_t *good = wire_text("2 µs"), *bad = wire_text("caf\xe9 \xff!");
 
-    (void)state;
     assert_string_equal(json_string_value(good), "2 µs");
     assert_string_equal(json_string_value(bad), "caf? ?!");
     json_decref(good);
     json_decref(bad);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_both_have_stays_in_the_order_of_a),
-        cmocka_unit_test(each_case_has_half_of_its_launches_in_either_order),
-        cmocka_unit_test(plans_that_do_not_belong_together_have_no_turns),
-        cmocka_unit_test(a_launch_goes_over_the_wire_whole),
-        cmocka_unit_test(a_margin_goes_over_the_wire),
-        cmocka_unit_test(text_that_is_no_utf8_still_goes)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Conditions: terms, clauses, patterns, empty values, values of other names, and what is not known. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/condition.h"
+#include "tests/unit/unit.h"
 
 static const char *value_of(const void *arg, const char *name, size_t len)
 {
@@ -22,7 +15,7 @@ static const char *value_of(const void *arg, const char *name, size_t len)
     return len == 7 && !memcmp("unknown", name, 7) ? NULL : "";
 }
 
-static void test_what_holds(void **state)
+TEST(test_what_holds)
 {
     static const char *const true_ones[] = {"",
                                             "op=triad",
@@ -56,7 +49,6 @@ static void test_what_holds(void **state)
                                              "op=read | rail=eth0",
                                              "unknown=x op=read"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(true_ones) / sizeof(*true_ones); i++)
         if (!condition_holds(true_ones[i], value_of, NULL))
             fail_msg("'%s' is to be true", true_ones[i]);
@@ -66,13 +58,12 @@ static void test_what_holds(void **state)
 }
 
 /* Of a run folder of somebody else's: nothing is read beyond the text. */
-static void test_odd_texts(void **state)
+TEST(test_odd_texts)
 {
     static const char *const odd[] = {"=",  "!=", "op",   "|",    " | ",  "op!",
                                       "=x", "@",  "op=@", "op=[", "op=\\"};
     char text[700] = "op=";
 
-    (void)state;
     for (size_t i = 0; i < sizeof(odd) / sizeof(*odd); i++)
         (void)condition_holds(odd[i], value_of, NULL);
     memset(text + 3, 'x', sizeof(text) - 4);
@@ -86,26 +77,14 @@ static bool note(void *arg, const char *name, size_t len)
     return false;
 }
 
-static void test_names_and_words(void **state)
+TEST(test_names_and_words)
 {
     char names[100] = "";
 
-    (void)state;
     assert_false(condition_names("op=a,b level!= | from=@to,x", note, names));
     assert_string_equal(names, "op.level.from.to.");
     assert_true(word_in("m n k", "n"));
     assert_false(word_in("mm nn", "m"));
     assert_false(word_in("m", ""));
     assert_false(word_in(NULL, "m"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_holds),
-        cmocka_unit_test(test_odd_texts),
-        cmocka_unit_test(test_names_and_words),
-    };
-
-    return cmocka_run_group_tests_name("condition", tests, NULL, NULL);
 }

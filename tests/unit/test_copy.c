@@ -1,29 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What copy stands on: patterns, lanes and transfers. */
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "benches/copy/transfer.h"
 #include "core/hw/host_kernels.h"
 #include "core/hw/topo.h"
 #include "core/rng.h"
+#include "tests/unit/unit.h"
 
 /* Every byte of a pattern is looked at; a stamp marks both ends, and no more. */
-static void test_patterns(void **state)
+TEST(test_patterns)
 {
     const size_t sizes[] = {1, 7, 8, 9, 63, 127, 128, 129, 4096};
     static unsigned char at[4097], was[4097];
 
-    (void)state;
     for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
         size_t bytes = sizes[s], changed = 0;
         pattern_fill(at, bytes, 5);
@@ -114,7 +105,7 @@ static void close_way(struct way *w)
 }
 
 /* One way and both; what is spoilt is found. */
-static void test_transfers(void **state)
+TEST_WITH(test_transfers, open_fixture, close_fixture)
 {
     for (unsigned used = 1; used <= 2; used++) {
         struct host_where where;
@@ -140,7 +131,7 @@ static void test_transfers(void **state)
 }
 
 /* A destination of which the middle page is the last one again: only the last check can see it. */
-static void test_all_bytes_are_verified(void **state)
+TEST_WITH(test_all_bytes_are_verified, open_fixture, close_fixture)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     int fd = memfd_create("page", MFD_CLOEXEC);
@@ -166,11 +157,10 @@ static void test_all_bytes_are_verified(void **state)
     close(fd);
 }
 
-static void test_copy_ceiling(void **state)
+TEST(test_copy_ceiling)
 {
     _Alignas(64) static char src[4096], dst[4096];
 
-    (void)state;
     pattern_fill(src, sizeof(src), 4);
     assert_true(copy_ceiling(dst, src, sizeof(src)) > 0.01);
     assert_memory_equal(dst, src, sizeof(src));
@@ -179,18 +169,4 @@ static void test_copy_ceiling(void **state)
     assert_memory_equal(dst, src, 100);
     for (int i = 100; i < 4096; i++)
         assert_int_equal(dst[i], 0);
-}
-
-#define IN_FIXTURE(test) cmocka_unit_test_setup_teardown(test, open_fixture, close_fixture)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_patterns),
-        IN_FIXTURE(test_transfers),
-        IN_FIXTURE(test_all_bytes_are_verified),
-        cmocka_unit_test(test_copy_ceiling),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,20 +2,11 @@
 /* Copies with GPUs, over made-up ones with exact times: memory and its check, lanes, chains, and what
  * is said of nodes and shared links. */
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-#include <errno.h>
-#include <math.h>
 
 #include "benches/copy/copy_work.h"
 #include "benches/copy/gpu_copy.h"
 #include "tests/unit/fake_gpu.h"
+#include "tests/unit/unit.h"
 
 static void make_memory(struct gpu_copy_memory *m, struct gpu *gpu, enum copy_memory kind,
                         bool on_host, size_t bytes)
@@ -36,7 +27,7 @@ static size_t wrong_byte(struct gpu_copy_memory *m, uint64_t seed)
 }
 
 /* Of small memory every byte is looked at, of large memory windows; host and device make the same. */
-static void test_every_byte_is_checked(void **state)
+TEST(test_every_byte_is_checked)
 {
     const size_t sizes[] = {1, 7, 8, 9, 63, 5000003, ((size_t)40 << 20) + 13},
                  window = (size_t)1 << 20;
@@ -45,7 +36,6 @@ static void test_every_byte_is_checked(void **state)
                                               [COPY_MANAGED] = GPU_MANAGED};
     struct gpu gpu = fake_gpu(1);
 
-    (void)state;
     for (int n = 0; n < 2 * 7; n++) {
         size_t bytes = sizes[n / 2];
         int on_host = n % 2, kind = n / 2 % 2 ? COPY_PINNED : COPY_WRITE_COMBINED;
@@ -81,12 +71,11 @@ static void test_every_byte_is_checked(void **state)
 }
 
 /* Each stream beside those that are timed may share a hardware queue with one that is. */
-static void test_a_gpu_has_one_stream_for_what_is_not_timed(void **state)
+TEST(test_a_gpu_has_one_stream_for_what_is_not_timed)
 {
     struct gpu gpu = fake_gpu(1), other = fake_gpu(1);
     struct gpu_copy_memory m[3];
 
-    (void)state;
     make_memory(&m[0], &gpu, COPY_PINNED, true, 64);
     make_memory(&m[1], &gpu, COPY_PINNED, false, 64);
     make_memory(&m[2], &other, COPY_PINNED, false, 64);
@@ -117,11 +106,10 @@ static size_t lane_wrong(struct gpu_copy_lane *l, uint64_t seed)
     return at;
 }
 
-static void test_lanes_carry_their_bytes(void **state)
+TEST(test_lanes_carry_their_bytes)
 {
     const size_t sizes[] = {1, 16, 100003};
 
-    (void)state;
     for (int n = 0; n < 6; n++) {
         struct gpu gpu = fake_gpu(1);
         struct gpu_copy_lane l;
@@ -142,14 +130,13 @@ static void test_lanes_carry_their_bytes(void **state)
     }
 }
 
-static void test_times_of_lanes(void **state)
+TEST(test_times_of_lanes)
 {
     struct gpu fast = fake_gpu(1), slow = fake_gpu(3);
     struct gpu_copy_lane one, two, *lanes[] = {&one, &two};
     struct gpu_copy_pace pace = {0};
     uint64_t ns[2], span;
 
-    (void)state;
     make_lane(&one, &fast, GPU_COPY_ENGINE, 1000);
     make_lane(&two, &slow, GPU_COPY_ENGINE, 1000);
     assert_int_equal(gpu_copy_time_by_events(lanes, 1, 700, &pace, ns, &span), 0);
@@ -186,14 +173,13 @@ static void test_times_of_lanes(void **state)
 
 /* Whatever fails: the stream is let go, and all are waited for. Of several lanes some have a span of
  * their own. */
-static void test_failing_lanes_are_released(void **state)
+TEST(test_failing_lanes_are_released)
 {
     struct gpu a = fake_gpu(1), b = fake_gpu(8);
     struct gpu_copy_lane one, two, back, *lanes[] = {&one, &back, &two};
     struct gpu_copy_pace pace = {0};
     uint64_t ns[3], span;
 
-    (void)state;
     make_lane(&one, &a, GPU_COPY_ENGINE, 1000);
     make_lane(&back, &a, GPU_COPY_ENGINE, 1000);
     make_lane(&two, &b, GPU_COPY_ENGINE, 1000);
@@ -211,9 +197,8 @@ static void test_failing_lanes_are_released(void **state)
     assert_int_equal(a.opened + b.opened, 0);
 }
 
-static void test_held_queues_are_bounded(void **state)
+TEST(test_held_queues_are_bounded)
 {
-    (void)state;
     assert_int_equal(gpu_copy_most(1, 1, false), 0);
     for (unsigned lanes = 2; lanes <= GPU_COPY_LANES_MAX; lanes++) {
         for (unsigned same = 2; same <= lanes; same++) {
@@ -226,13 +211,12 @@ static void test_held_queues_are_bounded(void **state)
     assert_true(gpu_copy_most(1, 2, true) > 50);
 }
 
-static void test_managed_pages_come_back_before_each_copy(void **state)
+TEST(test_managed_pages_come_back_before_each_copy)
 {
     struct gpu gpu = fake_gpu(1);
     struct gpu_copy_lane l;
     uint64_t ns;
 
-    (void)state;
     make_lane(&l, &gpu, GPU_COPY_MIGRATE, 4096);
     assert_int_equal(gpu_copy_time_moving(&l, 3, &ns), 0);
     l.to_device = false;
@@ -285,12 +269,11 @@ static struct fixture *fixture(void)
     return &f;
 }
 
-static void test_several_gpus_at_once(void **state)
+TEST(test_several_gpus_at_once)
 {
     struct fixture *f = fixture();
     uint64_t ns[SAMPLER_SERIES_MAX];
 
-    (void)state;
     f->c.groups = 2;
     f->other.ns_per_byte = 2;
     f->gpu.slow_after = 10; /* alone first, and then beside the other */
@@ -323,13 +306,12 @@ static void test_several_gpus_at_once(void **state)
 }
 
 /* A driver's threads are bound as the thread that starts it. */
-static void test_threads_are_let_go(void **state)
+TEST(test_threads_are_let_go)
 {
     cpu_set_t before, bound, after;
     struct topo *topo;
     unsigned cpu;
 
-    (void)state;
     assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
     assert_int_equal(topo_open(&topo), 0);
     assert_int_equal(topo_spread(topo, -1, 1, &cpu), 0);
@@ -351,9 +333,8 @@ unsigned gpus_count(struct gpus *gpus)
 }
 
 /* All pairs up to 8 GPUs; of more those with the next one and with the one half-way round, both ways. A GPU and itself is none. */
-static void test_sample_of_pairs(void **state)
+TEST(test_sample_of_pairs)
 {
-    (void)state;
     char source[16], destination[16];
     struct copy_params p = {.source = source, .destination = destination, .pairs = 1};
     struct point pt = {.params = &p};
@@ -377,22 +358,4 @@ static void test_sample_of_pairs(void **state)
     assert_true(copy_wanted(&pt));
     gpus_close(pt.gpus_loaded);
     topo_close(pt.topo_loaded);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sample_of_pairs),
-        cmocka_unit_test(test_every_byte_is_checked),
-        cmocka_unit_test(test_a_gpu_has_one_stream_for_what_is_not_timed),
-        cmocka_unit_test(test_lanes_carry_their_bytes),
-        cmocka_unit_test(test_times_of_lanes),
-        cmocka_unit_test(test_failing_lanes_are_released),
-        cmocka_unit_test(test_held_queues_are_bounded),
-        cmocka_unit_test(test_managed_pages_come_back_before_each_copy),
-        cmocka_unit_test(test_several_gpus_at_once),
-        cmocka_unit_test(test_threads_are_let_go),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,19 +4,9 @@
  * that was lost stays so until it is opened again, and that the others go on. Each case in a process of
  * its own: faults are read when the driver starts.
  */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/hw/gpu_kernels.h"
 #include "cuda_fixture.h"
+#include "tests/unit/unit.h"
 
 #define TEXT_BYTES 2048
 #define LONG_BYTES (64u << 20) /* 100 times it, set, take 60 ms and more */
@@ -78,8 +68,7 @@ static void expect(const struct scenario *s)
     }
     cuda_fixture_child(play, (void *)s, text, sizeof(text));
     for (size_t i = 0; s->wanted[i]; i++)
-        if (!strstr(text, s->wanted[i]))
-            fail_msg("%s: '%s' is not in:\n%s", s->fault, s->wanted[i], text);
+        assert_says(text, s->wanted[i]);
 }
 
 static int launch_empty(struct ctx *c, struct gpu_stream *stream)
@@ -120,7 +109,7 @@ static void failing_kernel(struct ctx *c)
 /* Whether the silence that was told of was as long as the device's patience. */
 static int short_silence(struct ctx *c)
 {
-    static const char before[] = "has not answered for ";
+    static const char before[] = "answered for ";
     const char *at = strstr(c->text, before);
 
     return at && strtod(at + strlen(before), NULL) >= 0.2 ? 0 : -ERANGE;
@@ -288,31 +277,17 @@ static void all_of(const struct scenario *s)
         expect(s);
 }
 
-static void devices_that_fail(void **state)
+TEST(devices_that_fail)
 {
-    (void)state;
     all_of(failing);
 }
 
-static void devices_that_hang(void **state)
+TEST(devices_that_hang)
 {
-    (void)state;
     all_of(hanging);
 }
 
-static void codes_of_calls(void **state)
+TEST(codes_of_calls)
 {
-    (void)state;
     all_of(codes);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(devices_that_fail),
-        cmocka_unit_test(devices_that_hang),
-        cmocka_unit_test(codes_of_calls),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

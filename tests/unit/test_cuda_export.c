@@ -1,20 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Device memory for other devices: exported as a file, and what they wrote seen after a flush. */
 #include <dlfcn.h>
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "cuda_fixture.h"
 #include "tests/sim/export.h"
+#include "tests/unit/unit.h"
 
 #define BYTES 262144u
 
@@ -94,14 +84,13 @@ static void refused(struct cuda_fixture *bed, void *at, char *text, size_t len)
 }
 
 /* Whole pages, of a device that has dma-buf by a driver that gives it. */
-static void test_whole_pages_are_exported(void **state)
+TEST(test_whole_pages_are_exported)
 {
     static const char fault[] = "error:call=cuMemGetHandleForAddressRange:code=801";
     static const struct scene cases[] = {
         {"", NULL, ranges}, {"dmabuf = no", NULL, refused}, {"", fault, refused}};
     char text[GPU_ERROR_BYTES];
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         run_scene(&cases[i], text, sizeof(text));
         assert_string_equal(text, i ? "refused" : "done");
@@ -152,7 +141,7 @@ static void written(struct cuda_fixture *bed, void *at, char *text, size_t len)
 }
 
 /* A device that keeps the order by itself is not asked for a flush. */
-static void test_writes_are_flushed(void **state)
+TEST(test_writes_are_flushed)
 {
     static const char fault[] = "error:call=cuFlushGPUDirectRDMAWrites:code=999:after=1",
                       always[] = "error:call=cuFlushGPUDirectRDMAWrites:code=999";
@@ -164,19 +153,8 @@ static void test_writes_are_flushed(void **state)
                  {{"rdma_flush = yes", fault, failed_flush}, "-5"}};
     char text[64];
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         run_scene(&cases[i].scene, text, sizeof(text));
         assert_string_equal(text, cases[i].seen);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_whole_pages_are_exported),
-        cmocka_unit_test(test_writes_are_flushed),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

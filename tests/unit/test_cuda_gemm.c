@@ -1,20 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Matrix products of the CUDA module: every type against sums in doubles, on matrices that are neither
  * square nor the same either way round; and what is refused. With PLUMB_TEST_GPU=real on a real GPU. */
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/hw/gpu.h"
 #include "core/hw/gpu_kernels.h"
 #include "cuda_fixture.h"
+#include "tests/unit/unit.h"
 
 #define M    48
 #define N    32
@@ -199,7 +189,7 @@ static void try_form(struct bed *bed, const struct form *f, bool b_is_nk)
     bed->ops->gemm->unplan(bed->gemm);
 }
 
-static void every_type(void **state)
+TEST(every_type)
 {
     struct bed *bed = bed_of(state);
 
@@ -210,7 +200,7 @@ static void every_type(void **state)
 
 /* "Summed in f32" holds for sums that are split too: none adds up parts in C's narrower type. Where C
  * is as wide as the sums all may be taken. */
-static void sums_are_not_narrowed(void **state)
+TEST(sums_are_not_narrowed)
 {
     struct bed *bed = bed_of(state);
     char text[160];
@@ -234,7 +224,7 @@ static void sums_are_not_narrowed(void **state)
     }
 }
 
-static void what_is_refused(void **state)
+TEST(what_is_refused)
 {
     struct bed *bed = bed_of(state);
     const struct gpu_gemm_ops *ops = bed->ops->gemm;
@@ -257,7 +247,7 @@ static void what_is_refused(void **state)
 }
 
 /* The first product of a candidate loads its kernels, and would wait for the hold. */
-static void first_product_of_a_held_stream(void **state)
+TEST(first_product_of_a_held_stream)
 {
     struct bed *bed = bed_of(state);
     const struct gpu_gemm_ops *ops = bed->ops->gemm;
@@ -278,7 +268,7 @@ static void first_product_of_a_held_stream(void **state)
 }
 
 /* Another type would be measured than the row says. A switch whose value changes nothing is no reason. */
-static void types_that_the_environment_changes(void **state)
+TEST(types_that_the_environment_changes)
 {
     enum { F64, F32, TF32, BF16 = 5 };
     static const struct {
@@ -305,15 +295,4 @@ static void types_that_the_environment_changes(void **state)
     ops->unplan(bed->gemm);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_type),
-        cmocka_unit_test(sums_are_not_narrowed),
-        cmocka_unit_test(what_is_refused),
-        cmocka_unit_test(first_product_of_a_held_stream),
-        cmocka_unit_test(types_that_the_environment_changes),
-    };
-
-    return cmocka_run_group_tests(tests, open_bed, close_bed);
-}
+TESTS_WITH(open_bed, close_bed);

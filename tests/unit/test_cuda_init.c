@@ -1,18 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The CUDA module on a machine where it cannot start: each reason is told apart, and has a remedy. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "benches/net/net_work.h"
 #include "cuda_fixture.h"
+#include "tests/unit/unit.h"
 
 #define TEXT_BYTES 1024
 
@@ -46,7 +36,7 @@ static int module_there(void **state)
 
 /* Each reason has its remedy, whole. As nvidia-smi numbers devices, unless somebody wants them
  * otherwise. */
-static void reasons(void **state)
+TEST(reasons)
 {
     static const struct {
         struct surroundings world;
@@ -69,7 +59,6 @@ static void reasons(void **state)
     };
     char text[TEXT_BYTES];
 
-    (void)state;
     if (!cuda_fixture_simulate("two") || cuda_fixture_real())
         skip();
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -114,11 +103,10 @@ static void use_and_fork(void *arg, char *text, size_t len)
     snprintf(text, len, "%s; %d %d", below, refused, none);
 }
 
-static void children_of_one_that_used_a_gpu(void **state)
+TEST(children_of_one_that_used_a_gpu)
 {
     char text[4 * TEXT_BYTES], want[64];
 
-    (void)state;
     if (!cuda_fixture_simulate("one") || cuda_fixture_real())
         skip();
     cuda_fixture_child(use_and_fork, NULL, text, sizeof(text));
@@ -127,12 +115,4 @@ static void children_of_one_that_used_a_gpu(void **state)
         fail_msg("%s", text);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reasons),
-        cmocka_unit_test(children_of_one_that_used_a_gpu),
-    };
-
-    return cmocka_run_group_tests(tests, module_there, NULL);
-}
+TESTS_WITH(module_there, NULL);

@@ -3,21 +3,10 @@
  * The CUDA module's table over a device: a simulated one, or with PLUMB_TEST_GPU=real the first of this
  * machine. Errors that are made on purpose are test_cuda_errors.c's.
  */
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/clock.h"
 #include "core/hw/gpu_kernels.h"
 #include "cuda_fixture.h"
+#include "tests/unit/unit.h"
 
 #define SEED 7
 
@@ -72,7 +61,7 @@ static void launch(struct cuda_fixture *bed, const char *name, unsigned grid, un
     OK(bed, bed->ops->launch(bed->stream, kernel, grid, block, args));
 }
 
-static void memory_of_every_kind(void **state)
+TEST(memory_of_every_kind)
 {
     struct cuda_fixture *bed = bed_of(state);
     const enum gpu_memory kinds[] = {GPU_DEVICE, GPU_PINNED, GPU_WRITE_COMBINED, GPU_MANAGED};
@@ -185,7 +174,7 @@ static void check_read(struct cuda_fixture *bed, const struct arrays *x, const c
 }
 
 /* Sizes: less than a step of all threads, and several tiles with a rest. */
-static void memory_operations(void **state)
+TEST(memory_operations)
 {
     static const char *const ops[] = {"read", "write", "copy", "scale", "add", "triad"};
     static const size_t sizes[] = {16, 1024 + 48, 65536 + 16 * 7};
@@ -219,7 +208,7 @@ static void memory_operations(void **state)
     bed->ops->free(bed->gpu, GPU_DEVICE, x.sum);
 }
 
-static void filling_and_copying(void **state)
+TEST(filling_and_copying)
 {
     struct cuda_fixture *bed = bed_of(state);
     unsigned char out[8 * 1000], in[8 * 1000];
@@ -254,7 +243,7 @@ static void filling_and_copying(void **state)
     bed->ops->free(bed->gpu, GPU_DEVICE, dst);
 }
 
-static void kernels_and_their_shapes(void **state)
+TEST(kernels_and_their_shapes)
 {
     struct cuda_fixture *bed = bed_of(state);
     const struct gpu_facts *f = &gpu_base(bed->gpu)->facts;
@@ -278,7 +267,7 @@ static void kernels_and_their_shapes(void **state)
     OK(bed, bed->ops->stream_wait(bed->stream));
 }
 
-static void events_and_their_times(void **state)
+TEST(events_and_their_times)
 {
     struct cuda_fixture *bed = bed_of(state);
     struct gpu_event *begin, *end;
@@ -304,7 +293,7 @@ static void events_and_their_times(void **state)
 
 /* Each hold anew, after the last was released; another stream goes on, and follows by an event. Closed
  * while it is held, a stream ends, and not by giving up. */
-static void holding(void **state)
+TEST(holding)
 {
     struct cuda_fixture *bed = bed_of(state);
     uint32_t got = 0, *at = take(bed, GPU_DEVICE, 4);
@@ -342,7 +331,7 @@ static void holding(void **state)
 }
 
 /* A hold that nobody releases: seconds, not for ever; and it is said, once. */
-static void hold_that_is_forgotten(void **state)
+TEST(hold_that_is_forgotten)
 {
     struct cuda_fixture *bed = bed_of(state);
 
@@ -355,14 +344,4 @@ static void hold_that_is_forgotten(void **state)
     OK(bed, bed->ops->stream_wait(bed->stream));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_of_every_kind),   cmocka_unit_test(memory_operations),
-        cmocka_unit_test(filling_and_copying),    cmocka_unit_test(kernels_and_their_shapes),
-        cmocka_unit_test(events_and_their_times), cmocka_unit_test(holding),
-        cmocka_unit_test(hold_that_is_forgotten),
-    };
-
-    return cmocka_run_group_tests(tests, open_bed, close_bed);
-}
+TESTS_WITH(open_bed, close_bed);

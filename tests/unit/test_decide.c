@@ -1,18 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Decisions over a suite: worked figures, and what must hold whatever the data. */
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/rng.h"
 #include "harness/decide/decide.h"
+#include "tests/unit/unit.h"
 
 #define RUN(...)                                                                                   \
     {                                                                                              \
@@ -48,12 +38,11 @@ static enum decision decision_of(struct decide_case *c)
 }
 
 /* The example of docs/deciding.md; the figures were worked apart from this program. */
-static void the_example_of_the_docs(void **state)
+TEST(the_example_of_the_docs)
 {
     struct decide_case c = CASE(FULL, LESS, 0.02);
     struct decide_overall overall = decided(&c, 1, false);
 
-    (void)state;
     assert_float_equal(c.a_value, 99.997500, 1e-6);
     assert_float_equal(c.b_value, 95.997396, 1e-6);
     assert_float_equal(c.ratio, 0.95999796, 1e-8);
@@ -83,11 +72,10 @@ static void the_example_of_the_docs(void **state)
 }
 
 /* A proven change is equivalent while its interval is within: down to 1 - margin, and up to 1 / (1 - margin). */
-static void the_margin_is_one_of_ratios(void **state)
+TEST(the_margin_is_one_of_ratios)
 {
     struct decide_case loss = CASE(FULL, LESS, 0.06), gain = CASE(LESS, FULL, 0.0513);
 
-    (void)state;
     assert_int_equal(decision_of(&loss), DECISION_EQUIVALENT);
     assert_true(loss.proven && !loss.beyond);
     loss.margin = 0.0513; /* 0.9487 is just below 0.94876 */
@@ -100,7 +88,7 @@ static void the_margin_is_one_of_ratios(void **state)
 }
 
 /* What drifts hits both of a pair alike: the differences vary by 0.1 %, the launches by 20 %. */
-static void launches_in_turn_share_what_drifts(void **state)
+TEST(launches_in_turn_share_what_drifts)
 {
     static const double a[] = {100, 110, 121, 95, 90}, b[] = {97.1, 106.7, 117.25, 92.15, 87.3};
     const struct decide_run run_a = {.values = a, .n = 5};
@@ -108,7 +96,6 @@ static void launches_in_turn_share_what_drifts(void **state)
     struct decide_case c = CASE({&run_a}, {&run_b}, 0.02);
     double sd = 0, mean = 0;
 
-    (void)state;
     c.a.n = c.b.n = 1;
     assert_int_equal(decision_of(&c), DECISION_INCONCLUSIVE);
     c.paired = true;
@@ -126,14 +113,13 @@ static void launches_in_turn_share_what_drifts(void **state)
 }
 
 /* Who goes second loses 6 %; three launches began with A, two with B. */
-static void the_order_of_a_pair_is_taken_out(void **state)
+TEST(the_order_of_a_pair_is_taken_out)
 {
     static const bool first[] = {true, false, true, false, true};
     struct decide_run run_a = RUN(100, 94.1, 100.2, 93.9, 99.9);
     const struct decide_run run_b = RUN(94, 100.1, 94.1, 100, 93.9);
     struct decide_case c = CASE({&run_a}, {&run_b}, 0.02);
 
-    (void)state;
     c.a.n = c.b.n = 1;
     c.paired = true;
     run_a.went_first = first;
@@ -144,13 +130,12 @@ static void the_order_of_a_pair_is_taken_out(void **state)
     assert_int_equal(decision_of(&c), DECISION_INCONCLUSIVE);
 }
 
-static void how_many_more_would_decide(void **state)
+TEST(how_many_more_would_decide)
 {
     struct decide_case c =
         CASE(SIDE(RUN(100, 102, 98, 101, 99)), SIDE(RUN(99, 100.5, 97, 100, 98.5)), 0.01);
     char text[256];
 
-    (void)state;
     assert_int_equal(decision_of(&c), DECISION_INCONCLUSIVE);
     assert_int_equal(c.obstacle, OBSTACLE_NONE);
     assert_int_equal(c.more_launches, 27);
@@ -166,7 +151,7 @@ static void how_many_more_would_decide(void **state)
 /* Variance 6.2019e-4 between the three runs' means; B's own launches scatter less than A's, whose
  * squares are 2 (0.00995/2)^2 and alike, and count for it (4 degrees of A's, 1 of its own). Runs that
  * agree by chance do not make launches' own spread go away. */
-static void several_runs_are_what_varies(void **state)
+TEST(several_runs_are_what_varies)
 {
     struct decide_case c =
         CASE(SIDE(RUN(100, 101), RUN(103, 104), {0}, RUN(98, 99)), SIDE(RUN(95, 96)), 0.02);
@@ -175,7 +160,6 @@ static void several_runs_are_what_varies(void **state)
     double within = 2 * pow(log(110 / 90.0) / 2, 2), of_a = 0;
     const double apart[] = {log(101 / 100.0), log(104 / 103.0), log(99 / 98.0)};
 
-    (void)state;
     for (int i = 0; i < 3; i++)
         of_a += apart[i] * apart[i] / 2 / 3;
     double of_b = (4 * of_a + pow(log(96 / 95.0), 2) / 2) / 5;
@@ -221,11 +205,10 @@ static void scene_scale(struct scene *s, size_t c, double by)
 }
 
 /* With the sides swapped it is a gain, and every figure is turned round. */
-static void one_loss_in_a_suite_is_named_alone(void **state)
+TEST(one_loss_in_a_suite_is_named_alone)
 {
     struct scene s, t;
 
-    (void)state;
     for (int unchanged = 0; unchanged < 2; unchanged++) {
         scene_fill(&s, 5, 0.02, 3);
         scene_scale(&s, 7, 0.94);
@@ -265,11 +248,10 @@ static void one_loss_in_a_suite_is_named_alone(void **state)
 }
 
 /* Two runs a side of which one is as far off as six widths of the others' changes: by their shape nobody knows. */
-static void a_night_far_off_is_no_loss_before_nights_are_known(void **state)
+TEST(a_night_far_off_is_no_loss_before_nights_are_known)
 {
     struct scene s;
 
-    (void)state;
     scene_fill(&s, 5, 0.001, 5);
     for (size_t c = 0; c < MANY; c++)
         scene_scale(&s, c, exp(0.01 * (c % 2 ? 1 : -1) * (1 + (double)c / MANY)));
@@ -285,11 +267,10 @@ static void a_night_far_off_is_no_loss_before_nights_are_known(void **state)
 }
 
 /* Half of the cases, or all of them, lose with one baseline: a run that came up otherwise looks the same. */
-static void a_shift_of_many_cases_is_told_and_not_proven(void **state)
+TEST(a_shift_of_many_cases_is_told_and_not_proven)
 {
     struct scene s;
 
-    (void)state;
     for (size_t n = MANY / 2; n <= MANY; n += MANY / 2) {
         scene_fill(&s, 5, 0.02, 6);
         for (size_t c = 0; c < n; c++)
@@ -341,12 +322,11 @@ static void nights_lose(struct nights *s, size_t c, size_t night, double loss)
 
 /* Tonight's launches scatter five times as much as the baselines': what they lost is no more than
  * that, though the baselines alone would prove it. */
-static void a_noisier_night_counts_by_its_own_launches(void **state)
+TEST(a_noisier_night_counts_by_its_own_launches)
 {
     static struct nights s;
     size_t lower = 0;
 
-    (void)state;
     nights_fill(&s, 10, 0, 0.01, 11);
     for (size_t c = 0; c < MANY; c++)
         for (size_t l = 0; l < 5; l++)
@@ -361,11 +341,10 @@ static void a_noisier_night_counts_by_its_own_launches(void **state)
 }
 
 /* One baseline of five is 20 % off, in a case or in all of them: it is named, and a loss is found. */
-static void a_strange_baseline_is_left_out_and_named(void **state)
+TEST(a_strange_baseline_is_left_out_and_named)
 {
     static struct nights s;
 
-    (void)state;
     for (size_t n = 1; n <= MANY; n += MANY - 1)
         for (int slower = 0; slower < 2; slower++) {
             nights_fill(&s, 5, 0.005, 0.003, 12);
@@ -389,11 +368,10 @@ static void a_strange_baseline_is_left_out_and_named(void **state)
 
 /* Boots differ by 1.5 % in each case. From one boot to another nothing is proven; where five boots
  * are known, nothing is either, and a true loss is. */
-static void another_boot_is_no_loss(void **state)
+TEST(another_boot_is_no_loss)
 {
     static struct nights s;
 
-    (void)state;
     for (size_t boots = 1; boots <= 5; boots += 4) {
         struct rng r;
 
@@ -429,11 +407,10 @@ static void another_boot_is_no_loss(void **state)
 
 /* One launch of five is 20 % slower: the mean is 4 % lower, and what the others' launches scatter by
  * is no proof that this one is as good. */
-static void a_launch_on_another_mode_is_not_equivalent(void **state)
+TEST(a_launch_on_another_mode_is_not_equivalent)
 {
     struct scene s;
 
-    (void)state;
     scene_fill(&s, 5, 0.05, 15);
     assert_int_equal(decided(s.cases, MANY, false).n_equivalent, MANY);
     s.values[9][1][2] *= 0.8;
@@ -442,7 +419,7 @@ static void a_launch_on_another_mode_is_not_equivalent(void **state)
 }
 
 /* Values that were rounded to 3 % steps: a step is no loss. */
-static void a_step_of_rounding_is_no_loss(void **state)
+TEST(a_step_of_rounding_is_no_loss)
 {
     struct decide_case one =
         CASE(SIDE(RUN(1.00, 1.00, 1.00, 1.00, 1.03), RUN(1.00, 1.00, 1.00, 1.00, 1.00),
@@ -450,7 +427,6 @@ static void a_step_of_rounding_is_no_loss(void **state)
              SIDE(RUN(0.97, 0.97, 0.97, 0.97, 0.97)), 0.02);
     struct decide_case more = one;
 
-    (void)state;
     more.b = (struct decide_side)SIDE(RUN(0.7, 0.7, 0.7, 0.7, 0.7));
     assert_int_equal(decision_of(&one), DECISION_INCONCLUSIVE);
     assert_int_equal(decision_of(&more), DECISION_WORSE);
@@ -458,11 +434,10 @@ static void a_step_of_rounding_is_no_loss(void **state)
 
 /* Cases that never vary say nothing of how runs differ: they neither blind the others nor make them
  * alarm. */
-static void constant_cases_have_no_say(void **state)
+TEST(constant_cases_have_no_say)
 {
     static struct nights s;
 
-    (void)state;
     for (size_t baselines = 1; baselines <= 10; baselines += 9) {
         nights_fill(&s, baselines, 0.01, 0.002, 16);
         for (size_t c = 0; c < 22; c++)
@@ -483,11 +458,10 @@ static void constant_cases_have_no_say(void **state)
 
 /* The first run of all, which nobody judged, was 5 % faster in one case: alone, or among others, it
  * is no drift of tonight's, and hides none. */
-static void an_odd_anchor_is_neither_drift_nor_blindness(void **state)
+TEST(an_odd_anchor_is_neither_drift_nor_blindness)
 {
     static struct nights s;
 
-    (void)state;
     for (size_t anchors = 1; anchors <= 10; anchors += 9) {
         nights_fill(&s, anchors + 10, 0.003, 0.003, 17);
         for (size_t c = 0; c < MANY; c++)
@@ -503,12 +477,11 @@ static void an_odd_anchor_is_neither_drift_nor_blindness(void **state)
 }
 
 /* Two runs of one launch each, of which one is an anchor: nothing tells a spread. */
-static void what_tells_no_spread_is_not_judged(void **state)
+TEST(what_tells_no_spread_is_not_judged)
 {
     struct decide_case c = CASE(SIDE(RUN(100), RUN(101)), SIDE(RUN(70)), 0.02);
     struct decide_run runs[2] = {c.a.runs[0], c.a.runs[1]};
 
-    (void)state;
     runs[0].role = DECIDE_ANCHOR;
     c.a.runs = runs;
     assert_int_equal(decided(&c, 1, true).n_judged, 0);
@@ -517,11 +490,10 @@ static void what_tells_no_spread_is_not_judged(void **state)
 
 /* 0.5 % a night in every fifth case: 2.5 % against the mean of the last ten nights, which is lost in
  * their noise, and 10 % since the first. */
-static void a_slip_is_seen_from_the_anchor(void **state)
+TEST(a_slip_is_seen_from_the_anchor)
 {
     static struct nights s;
 
-    (void)state;
     nights_fill(&s, NIGHTS, 0.01, 0.003, 6);
     for (size_t c = 0; c < MANY; c += 5)
         for (size_t t = 0; t <= NIGHTS; t++)
@@ -544,11 +516,10 @@ static void a_slip_is_seen_from_the_anchor(void **state)
 }
 
 /* A case that only the newest of five baselines has, with a fit of the others and with too few for one. */
-static void a_new_case_does_not_know_its_runs(void **state)
+TEST(a_new_case_does_not_know_its_runs)
 {
     static struct nights s;
 
-    (void)state;
     for (size_t n = 3; n <= 12; n += 9) {
         nights_fill(&s, 5, 0.03, 0.001, 5);
         for (size_t k = 0; k < 4; k++)
@@ -563,11 +534,10 @@ static void a_new_case_does_not_know_its_runs(void **state)
 }
 
 /* One case, one baseline: nothing says how runs differ. */
-static void one_baseline_of_few_cases_decides_nothing(void **state)
+TEST(one_baseline_of_few_cases_decides_nothing)
 {
     struct decide_case c = CASE(FULL, SIDE(RUN(50, 51, 49, 50.5, 49.5)), 0.02);
 
-    (void)state;
     assert_true(decided(&c, 1, true).runs_unknown);
     assert_int_equal(c.decision, DECISION_INCONCLUSIVE);
     assert_int_equal(c.obstacle, OBSTACLE_RUNS);
@@ -576,11 +546,10 @@ static void one_baseline_of_few_cases_decides_nothing(void **state)
 }
 
 /* With three launches a change also has to be larger than any case's launches differ by. */
-static void few_launches_prove_little(void **state)
+TEST(few_launches_prove_little)
 {
     struct scene s;
 
-    (void)state;
     scene_fill(&s, 3, 0.02, 3);
     scene_scale(&s, 7, 0.90);
     assert_int_equal(decided(s.cases, MANY, false).n_worse, 1);
@@ -593,7 +562,7 @@ static void few_launches_prove_little(void **state)
     assert_true(s.cases[7].detectable > 0.15);
 }
 
-static void what_cannot_be_decided_says_why(void **state)
+TEST(what_cannot_be_decided_says_why)
 {
     const struct {
         struct decide_side a, b;
@@ -606,7 +575,6 @@ static void what_cannot_be_decided_says_why(void **state)
                  {SIDE(RUN(1, 2)), SIDE(RUN(INFINITY)), OBSTACLE_BAD_VALUE},
                  {SIDE(RUN(100)), SIDE(RUN(50)), OBSTACLE_ONE_LAUNCH}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct decide_case c = CASE(cases[i].a, cases[i].b, 0.05);
         struct decide_overall overall = decided(&c, 1, true);
@@ -620,27 +588,25 @@ static void what_cannot_be_decided_says_why(void **state)
 }
 
 /* One launch against several proves only what is beyond any; launches that agree to the last digit are counts. */
-static void spreads_that_are_known_in_part_or_are_none(void **state)
+TEST(spreads_that_are_known_in_part_or_are_none)
 {
     struct decide_case one = CASE(FULL, SIDE(RUN(60)), 0.05);
     struct decide_case same = CASE(SIDE(RUN(8, 8)), SIDE(RUN(8, 8)), 0.05);
     struct decide_case less = CASE(SIDE(RUN(8, 8, 8, 8, 8)), SIDE(RUN(4, 4, 4, 4, 4)), 0.05);
 
-    (void)state;
     assert_int_equal(decision_of(&one), DECISION_WORSE);
     assert_float_equal(one.freedom, 4, 1e-12);
     assert_int_equal(decision_of(&same), DECISION_EQUIVALENT);
     assert_int_equal(decision_of(&less), DECISION_WORSE);
 }
 
-static void options_out_of_range(void **state)
+TEST(options_out_of_range)
 {
     /* margin, confidence, level of alarms */
     static const double bad[][3] = {{0.05, 1, 0}, {0.05, 0, -1}, {0.05, 0, NAN},
                                     {1, 0, 0},    {-0.1, 0, 0},  {NAN, 0, 0}};
     struct decide_overall overall;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         struct decide_case c = CASE(SIDE(RUN(8, 8)), SIDE(RUN(8, 8)), bad[i][0]);
         struct decide_options options = {.confidence = bad[i][1], .alarm_level = bad[i][2]};
@@ -651,11 +617,10 @@ static void options_out_of_range(void **state)
 }
 
 /* Any doubles whatever: no crash, no decision without figures. */
-static void rubbish_is_survived(void **state)
+TEST(rubbish_is_survived)
 {
     struct rng r;
 
-    (void)state;
     rng_seed(&r, 9);
     for (int round = 0; round < 100; round++) {
         struct scene s;
@@ -694,7 +659,7 @@ static enum decision both_decide(const double *a[2], const double *b[2], struct 
 }
 
 /* A quota or other guests take time that no median shows. */
-static void both_figures_must_be_equivalent(void **state)
+TEST(both_figures_must_be_equivalent)
 {
     const double steady[] = {STEADY}, held[] = {HELD}, faster[] = {FASTER}, swaying[] = {SWAYING};
     const double *same[2] = {steady, steady}, *quota[2] = {steady, held},
@@ -702,7 +667,6 @@ static void both_figures_must_be_equivalent(void **state)
                  *mixed[2] = {faster, held}, *old[2] = {steady, NULL};
     struct decide_case c;
 
-    (void)state;
     assert_int_equal(both_decide(same, same, &c), DECISION_EQUIVALENT);
     assert_int_equal(c.judged_by, DECIDE_BY_MEDIAN);
     assert_int_equal(both_decide(same, quota, &c), DECISION_WORSE);
@@ -759,13 +723,12 @@ static struct decide_case make(struct turns *t, const double *change, size_t n, 
                                 .margin = 0.02};
 }
 
-static void steps_between_runs_are_shared(void **state)
+TEST(steps_between_runs_are_shared)
 {
     static const double change[] = {-0.049, -0.051, -0.050, -0.052, -0.048};
     struct turns t;
     struct decide_case c = make(&t, change, 5, 0.001);
 
-    (void)state;
     assert_true(decided(&c, 1, false).by_runs);
     assert_int_equal(c.decision, DECISION_WORSE);
     assert_true(c.by_runs && c.by_pairs && c.beyond);
@@ -784,14 +747,13 @@ static void steps_between_runs_are_shared(void **state)
 
 /* What counts is that changes differ from run to run; runs that happen to agree are known no better than their
  * launches make them: 30 squares of 0.0009, 25 degrees; a mean of 6, five times. */
-static void changes_that_differ_from_run_to_run_widen(void **state)
+TEST(changes_that_differ_from_run_to_run_widen)
 {
     static const double differ[] = {-0.09, -0.01, -0.05, -0.08, -0.02};
     static const double agree[] = {-0.05, -0.05, -0.05, -0.05, -0.05};
     struct turns t;
     struct decide_case c = make(&t, differ, 5, 0.001);
 
-    (void)state;
     decided(&c, 1, false);
     assert_int_equal(c.decision, DECISION_INCONCLUSIVE);
     assert_float_equal(c.error, sqrt(0.00125 / 5), 1e-9);
@@ -802,13 +764,12 @@ static void changes_that_differ_from_run_to_run_widen(void **state)
     assert_float_equal(c.freedom, 4, 1e-9);
 }
 
-static void two_pairs_of_runs_are_not_bold(void **state)
+TEST(two_pairs_of_runs_are_not_bold)
 {
     static const double alike[] = {-0.05, -0.0501}, apart[] = {-0.03, 0.03};
     struct turns t[2];
     struct decide_case cases[2] = {make(&t[0], alike, 2, 0.0001), make(&t[1], apart, 2, 0.0001)};
 
-    (void)state;
     decided(cases, 1, false);
     assert_float_equal(cases[0].freedom, 1, 1e-9);
     assert_int_equal(cases[0].decision, DECISION_WORSE);
@@ -821,13 +782,12 @@ static void two_pairs_of_runs_are_not_bold(void **state)
 
 /* A pair of runs of which one has lost the case tells nothing; one that is left is one pair, in a suite of
  * several. */
-static void a_case_that_is_lost_in_a_run(void **state)
+TEST(a_case_that_is_lost_in_a_run)
 {
     static const double change[] = {-0.049, -0.051, -0.05};
     struct turns t[2];
     struct decide_case cases[2] = {make(&t[0], change, 3, 0.001), make(&t[1], change, 3, 0.001)};
 
-    (void)state;
     t[0].runs_a[2].n = t[0].runs_b[2].n = 0;
     decided(cases, 2, false);
     assert_true(cases[0].freedom <
@@ -841,13 +801,12 @@ static void a_case_that_is_lost_in_a_run(void **state)
 
 /* With few launches a change is to be larger than what changes of launches differ by; launches themselves may
  * differ more. */
-static void few_launches_of_one_pair(void **state)
+TEST(few_launches_of_one_pair)
 {
     static const double loss[] = {-0.05}, none[] = {0};
     struct turns t[2];
     struct decide_case cases[2] = {make(&t[0], loss, 1, 0.0001), make(&t[1], none, 1, 0.02)};
 
-    (void)state;
     for (size_t k = 0; k < 2; k++)
         t[k].runs_a[0].n = t[k].runs_b[0].n = 4;
     decided(cases, 2, false);
@@ -860,13 +819,12 @@ static void few_launches_of_one_pair(void **state)
     assert_int_equal(cases[0].more_launches, 1);
 }
 
-static void what_is_no_pair_is_not_taken_for_one(void **state)
+TEST(what_is_no_pair_is_not_taken_for_one)
 {
     static const double change[] = {-0.049, -0.051, -0.05};
     struct turns t;
     struct decide_case c = make(&t, change, 3, 0.001);
 
-    (void)state;
     t.runs_b[1].n--;
     decided(&c, 1, false);
     assert_true(c.by_runs && !c.by_pairs && c.error > 1);
@@ -877,42 +835,4 @@ static void what_is_no_pair_is_not_taken_for_one(void **state)
     c.b.n++;
     decided(&c, 1, false);
     assert_true(c.by_pairs);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_example_of_the_docs),
-        cmocka_unit_test(the_margin_is_one_of_ratios),
-        cmocka_unit_test(launches_in_turn_share_what_drifts),
-        cmocka_unit_test(the_order_of_a_pair_is_taken_out),
-        cmocka_unit_test(how_many_more_would_decide),
-        cmocka_unit_test(several_runs_are_what_varies),
-        cmocka_unit_test(one_loss_in_a_suite_is_named_alone),
-        cmocka_unit_test(a_night_far_off_is_no_loss_before_nights_are_known),
-        cmocka_unit_test(a_shift_of_many_cases_is_told_and_not_proven),
-        cmocka_unit_test(a_noisier_night_counts_by_its_own_launches),
-        cmocka_unit_test(a_strange_baseline_is_left_out_and_named),
-        cmocka_unit_test(another_boot_is_no_loss),
-        cmocka_unit_test(a_launch_on_another_mode_is_not_equivalent),
-        cmocka_unit_test(a_step_of_rounding_is_no_loss),
-        cmocka_unit_test(constant_cases_have_no_say),
-        cmocka_unit_test(an_odd_anchor_is_neither_drift_nor_blindness),
-        cmocka_unit_test(what_tells_no_spread_is_not_judged),
-        cmocka_unit_test(a_slip_is_seen_from_the_anchor),
-        cmocka_unit_test(a_new_case_does_not_know_its_runs),
-        cmocka_unit_test(one_baseline_of_few_cases_decides_nothing),
-        cmocka_unit_test(few_launches_prove_little),
-        cmocka_unit_test(what_cannot_be_decided_says_why),
-        cmocka_unit_test(spreads_that_are_known_in_part_or_are_none),
-        cmocka_unit_test(options_out_of_range),
-        cmocka_unit_test(rubbish_is_survived),
-        cmocka_unit_test(both_figures_must_be_equivalent),
-        cmocka_unit_test(steps_between_runs_are_shared),
-        cmocka_unit_test(changes_that_differ_from_run_to_run_widen),
-        cmocka_unit_test(two_pairs_of_runs_are_not_bold),
-        cmocka_unit_test(a_case_that_is_lost_in_a_run),
-        cmocka_unit_test(few_launches_of_one_pair),
-        cmocka_unit_test(what_is_no_pair_is_not_taken_for_one)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

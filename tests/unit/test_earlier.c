@@ -1,22 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How long launches took in the last run of a suite: which run that is, which launches count, and
  * how long each is said to take. Run folders are made by hand. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <utime.h>
 
-#include <cmocka.h>
-
 #include "core/program.h"
 #include "harness/run/earlier.h"
 #include "tests/unit/fake_run.h"
+#include "tests/unit/unit.h"
 
 /* The members of run.json by which a run is the last one of a suite here. */
 #define HERE                                                                                       \
@@ -98,9 +90,8 @@ static double seconds(const struct earlier *e, const char *arguments, const char
         &(struct launch){.bench = "copy", .arguments = (char *)arguments, .hosts = (char *)hosts});
 }
 
-static void test_means_of_launches(void **state)
+TEST_WITH(test_means_of_launches, set_up, tear_down)
 {
-    (void)state;
     make_run(&f, "new", here, 5, 2, 10);
     make_run(&f, "old", here, 3, 1, 20);
     struct earlier e = load();
@@ -113,7 +104,7 @@ static void test_means_of_launches(void **state)
 }
 
 /* Each of these differs from the last run here in one thing. */
-static void test_other_runs_count_for_nothing(void **state)
+TEST_WITH(test_other_runs_count_for_nothing, set_up, tear_down)
 {
     static const char *const others[][2] = {{"\"hostname\": \"", "\"hostname\": \"not-"},
                                             {"night", "day"},
@@ -122,7 +113,6 @@ static void test_other_runs_count_for_nothing(void **state)
                                             {"\"only\": null", "\"only\": \"memory\""},
                                             {PLUMB_VERSION, "0.0.0"}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
         char text[600], name[8];
         const char *at = strstr(here, others[i][0]);
@@ -137,12 +127,4 @@ static void test_other_runs_count_for_nothing(void **state)
     assert_string_equal(e.run, "");
     assert_true(isnan(seconds(&e, "--size 8", "")));
     earlier_release(&e);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {TEST(test_means_of_launches),
-                                       TEST(test_other_runs_count_for_nothing)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The engine over a wire that is as awkward as can be: whatever the order in which things happen, the results are right to the bit, and no memory is
  * touched that is the wire's. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
-
 #include "core/collective/engine.h"
+#include "tests/unit/unit.h"
 #include "twisted_wire.h"
 
 #define STEPS_MAX 20000000 /* of a group, each a call: more is a deadlock */
@@ -201,9 +195,8 @@ static void any_schedule(uint64_t seed)
     crew_close(&t);
 }
 
-static void any_schedule_does_what_its_list_says(void **state)
+TEST(any_schedule_does_what_its_list_says)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 1500; seed++)
         any_schedule(seed);
 }
@@ -276,11 +269,10 @@ static uint64_t lonely(progress_fn *progress, uint64_t segment, struct collectiv
 }
 
 /* Who waits for another, or for the link, is told apart; a long message counts when it is whole, and takes its time. */
-static void waits_are_counted_and_attended_to(void **state)
+TEST(waits_are_counted_and_attended_to)
 {
     struct collective c;
 
-    (void)state;
     assert_true(lonely(easy_progress, 256, &c) >= 100000000); /* all that can go is gone */
     assert_true(c.waited_ns >= 50000000);
     assert_int_equal(c.blocked_ns, 0);
@@ -291,7 +283,7 @@ static void waits_are_counted_and_attended_to(void **state)
 }
 
 /* Whole units, no longer than the vector; for a chain short enough to fill it soon, where there is a line. */
-static void segments_are_the_same_for_all(void **state)
+TEST(segments_are_the_same_for_all)
 {
     static const struct {
         const char *wire;
@@ -306,7 +298,6 @@ static void segments_are_the_same_for_all(void **state)
                  {"tcp", 8 << 20, 6, 256 << 10, 256 << 10},
                  {"shm", 8 << 20, 6, 0, 256 << 10}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
         assert_int_equal(
             engine_segment(cases[i].wire, cases[i].bytes, cases[i].hops, cases[i].asked),
@@ -318,15 +309,4 @@ static void segments_are_the_same_for_all(void **state)
             assert_true(segment % 64 == 0 && segment > 0 && segment < bytes + 64);
             assert_true(bytes < 1 << 20 || (chain >= 32 << 10 && chain <= 256 << 10));
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_schedule_does_what_its_list_says),
-        cmocka_unit_test(waits_are_counted_and_attended_to),
-        cmocka_unit_test(segments_are_the_same_for_all),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What arrays hold: the numbers that are made, and that the check finds any one that is not right. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "benches/memory/arrays.h"
+#include "tests/unit/unit.h"
 
 #define BYTES (3 * KERNEL_BLOCK)
 
@@ -34,13 +26,12 @@ static void put(char *at, int type, size_t i, double value)
 }
 
 /* Whole numbers from 1 to 1024, each about as often as any other. */
-static void test_values(void **state)
+TEST(test_values)
 {
     enum { ALL = 1 << 20 };
     static _Alignas(64) char many[ALL * sizeof(double)];
     static unsigned times[1025];
 
-    (void)state;
     for (int type = 0; type < KERNEL_TYPES; type++) {
         uint64_t made = entries_fill(many, ALL * size_of(type), (enum kernel_type)type, 7), sum = 0;
         for (size_t i = 0; i < ALL * size_of(type) / sizeof(sum); i++)
@@ -58,11 +49,10 @@ static void test_values(void **state)
 }
 
 /* The same seed gives the same numbers, another one others, also at other places nearby. */
-static void test_seeds(void **state)
+TEST(test_seeds)
 {
     size_t n = BYTES / sizeof(double);
 
-    (void)state;
     entries_fill(a, BYTES, KERNEL_F64, 7);
     entries_fill(b, BYTES, KERNEL_F64, 7);
     assert_memory_equal(a, b, BYTES);
@@ -125,11 +115,10 @@ static void spoil_each(int op, int type, const struct kernel_args *args, char *a
     }
 }
 
-static void test_check_finds_every_bit(void **state)
+TEST(test_check_finds_every_bit)
 {
     struct entries_wrong w;
 
-    (void)state;
     for (int op = KERNEL_WRITE; op < KERNEL_OPS; op++)
         for (int type = 0; type < KERNEL_TYPES; type++) {
             struct kernel_args args = compute(op, type);
@@ -144,11 +133,10 @@ static void test_check_finds_every_bit(void **state)
 }
 
 /* Data of another seed, or the result of another scalar, is not taken for right. */
-static void test_check_is_of_this_data(void **state)
+TEST(test_check_is_of_this_data)
 {
     struct entries_wrong w;
 
-    (void)state;
     for (int type = 0; type < KERNEL_TYPES; type++) {
         struct kernel_args args = compute(KERNEL_TRIAD, type);
         enum kernel_type t = (enum kernel_type)type;
@@ -164,13 +152,4 @@ static void test_check_is_of_this_data(void **state)
         memset(dst, 0xff, sizeof(dst)); /* not a number */
         assert_int_equal(entries_check(KERNEL_TRIAD, t, &args, 1, 2, &w), -EBADMSG);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values), cmocka_unit_test(test_seeds),
-                                       cmocka_unit_test(test_check_finds_every_bit),
-                                       cmocka_unit_test(test_check_is_of_this_data)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

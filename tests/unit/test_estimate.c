@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Estimates: the bounds of a launch's own options, else the defaults, and how they are told. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "harness/run/progress.h"
+#include "tests/unit/unit.h"
 
 #define MS 1000000ull
 
@@ -23,7 +16,7 @@ static struct bench_info bench = {
     .name = "fake", .options = options, .n_own = 2, .defaults = defaults};
 static const struct bench_list benches = {.benches = &bench, .n = 1, .problems = ""};
 
-static void test_of_one_launch(void **state)
+TEST(test_of_one_launch)
 {
     static const struct {
         const char *arguments;
@@ -37,7 +30,6 @@ static void test_of_one_launch(void **state)
                  {"--no-budget 2s --budgets 3s", LAUNCH_TODO, 6000},
                  {"--budget 1s", LAUNCH_DONE, 0}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct launch launch = {
             .bench = "fake", .arguments = (char *)cases[i].arguments, .state = cases[i].state};
@@ -51,7 +43,7 @@ static void test_of_one_launch(void **state)
     }
 }
 
-static void test_of_a_plan(void **state)
+TEST(test_of_a_plan)
 {
     struct launch launches[] = {
         {.bench = "fake", .arguments = "--budget 200ms --warmup 100ms"},
@@ -62,7 +54,6 @@ static void test_of_a_plan(void **state)
     struct plan plan = {.launches = launches, .n = 5};
     struct estimate e;
 
-    (void)state;
     estimate_make(&e, &benches, &plan, 0, NULL);
     assert_int_equal(e.todo, 3);
     assert_true(e.all_ns == 1300. * MS && e.least_ns == 300. * MS && e.most_ns == 700. * MS);
@@ -77,12 +68,11 @@ static struct launch left_launches[] = {
     {.bench = "fake", .case_number = 4, .arguments = "--budget 200ms --warmup 100ms"}};
 
 /* A launch of 300 ms that took 2.3 s: the others take 2 s more than is expected as well. */
-static void test_what_is_left(void **state)
+TEST(test_what_is_left)
 {
     struct plan plan = {.launches = left_launches, .n = 4};
     struct estimate e;
 
-    (void)state;
     for (size_t i = 0; i < plan.n; i++)
         left_launches[i].state = LAUNCH_TODO;
     estimate_make(&e, &benches, &plan, 0, NULL);
@@ -111,7 +101,7 @@ static void test_what_is_left(void **state)
 }
 
 /* How long is said, rounded up and never down. */
-static void test_text(void **state)
+TEST(test_text)
 {
     static const struct {
         uint64_t ms;
@@ -122,7 +112,6 @@ static void test_text(void **state)
                  {5400000, "about 1.5 h"}, {5760001, "about 1.7 h"}};
     char text[ESTIMATE_BYTES];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const struct estimate e = {
             .all_ns = (double)cases[i].ms * MS, .least_ns = 1, .most_ns = 1, .todo = 10};
@@ -143,7 +132,7 @@ static struct bench_info group = {.name = "group",
                                   .defaults = group_defaults};
 
 /* Communicators of 1, 2, 4 .. N are a point each. */
-static void test_of_a_group(void **state)
+TEST(test_of_a_group)
 {
     static const struct {
         const char *arguments, *hosts;
@@ -158,7 +147,6 @@ static void test_of_a_group(void **state)
                  {"--np 4 --ranks 1,4", "", 8, 2}};
     const struct bench_list list = {.benches = &group, .n = 1, .problems = ""};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct launch launch = {.bench = "group",
                                 .arguments = (char *)cases[i].arguments,
@@ -166,13 +154,4 @@ static void test_of_a_group(void **state)
         assert_int_equal(launch_asked_ns(&list, &launch, cases[i].ranks),
                          cases[i].points * 1000 * MS);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_of_a_group), cmocka_unit_test(test_of_one_launch),
-        cmocka_unit_test(test_of_a_plan), cmocka_unit_test(test_what_is_left),
-        cmocka_unit_test(test_text)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

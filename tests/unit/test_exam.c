@@ -3,9 +3,7 @@
 #include "harness/exam/exam.h"
 #include "harness/probe/probe.h"
 #include "tests/unit/machines.h"
-
-#include <stdlib.h>
-#include <string.h>
+#include "tests/unit/unit.h"
 
 static json_t *machine(const char *name)
 {
@@ -68,19 +66,17 @@ static void look_at(const char *name, void *arg)
     json_decref(json);
 }
 
-static void test_machines(void **state)
+TEST(test_machines)
 {
-    (void)state;
     assert_int_equal(machines_each(look_at, NULL), sizeof(machines) / sizeof(*machines));
 }
 
 /* Without any fact nothing is found, nothing is fine, and what matters is unknown. */
-static void test_no_facts(void **state)
+TEST(test_no_facts)
 {
     json_t *json = json_object();
     struct exam *x = exam_new(json);
 
-    (void)state;
     assert_int_equal(exam_count(x, EXAM_FOUND), 0);
     assert_int_equal(exam_count(x, EXAM_FINE), 0);
     assert_true(exam_results(x)->matters);
@@ -108,14 +104,13 @@ static const struct exam_result *result_of(struct exam *x, const char *check, co
 }
 
 /* The reason of a null, on the way to the fact too, is the probe's. */
-static void test_reasons(void **state)
+TEST(test_reasons)
 {
     json_t *json = parse("{\"cpu\": {\"threads\": 4, \"clock\": {\"governors\": null,"
                          " \"governors_why\": \"not there\"}},"
                          " \"virtualization\": {\"limits\": null, \"limits_why\": \"no /proc\"}}");
     struct exam *x = exam_new(json);
 
-    (void)state;
     assert_non_null(strstr(result_of(x, "governor", NULL)->text, "not there"));
     assert_non_null(strstr(result_of(x, "cpu-quota", NULL)->text, "no /proc"));
     exam_free(x);
@@ -123,14 +118,13 @@ static void test_reasons(void **state)
 }
 
 /* What a file of somebody else holds in place of a fact: no crash, and nothing is found. */
-static void test_other_types(void **state)
+TEST(test_other_types)
 {
     static const char *const values[] = {"7", "\"x\"", "[7, null, {}]", "{\"x\": []}", "[[]]"};
     json_t *whole = machine("downtrained");
     const char *key;
     json_t *value;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
         json_t *other = json_loads(values[i], JSON_DECODE_ANY, NULL);
 
@@ -150,13 +144,12 @@ static void test_other_types(void **state)
 }
 
 /* Facts of a file go to a terminal: no character of theirs may steer it. */
-static void test_control_characters(void **state)
+TEST(test_control_characters)
 {
     json_t *json = parse("{\"host\": {\"clocksource\": \"\\u001b[2Jtsc\\n\"}}");
     struct exam *x = exam_new(json);
     const struct exam_result *r = result_of(x, "clock-source", NULL);
 
-    (void)state;
     assert_int_equal(r->state, EXAM_FOUND);
     assert_null(strpbrk(r->text, "\033\n"));
     exam_free(x);
@@ -168,14 +161,13 @@ static void test_control_characters(void **state)
     " \"cpu_quota\": " quota "}}}"
 
 /* A share of the rate; of the time, twice as long is half the rate. */
-static void test_costs(void **state)
+TEST(test_costs)
 {
     struct exam_cost cost = {.basis = EXAM_MEASURED, .low = 1, .high = 1, .of_time = true};
     json_t *json = parse(QUOTA("2"));
     struct exam *x = exam_new(json);
     const struct exam_result *r = result_of(x, "cpu-quota", NULL);
 
-    (void)state;
     assert_int_equal(r->cost.basis, EXAM_COMPUTED);
     assert_float_equal(r->cost.low, 0.75, 1e-9);
     assert_float_equal(exam_loss(&r->cost), 0.75, 1e-9);
@@ -199,7 +191,7 @@ static void test_costs(void **state)
 #define BY_ROOT "\"acs_redirect\": null, \"acs_redirect_why\": \"root only\", "
 
 /* Without root, one IOMMU group for both shows that the switch does not redirect. */
-static void test_acs_by_groups(void **state)
+TEST(test_acs_by_groups)
 {
     static const struct {
         const char *text;
@@ -214,7 +206,6 @@ static void test_acs_by_groups(void **state)
          false},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         json_t *json = parse(cases[i].text);
         struct exam *x = exam_new(json);
@@ -244,14 +235,13 @@ static void test_acs_by_groups(void **state)
 #define ADAPTER(ports, rates)                                                                      \
     "{\"virtualization\": {\"guest\": false}, \"pci\": [" ports "], \"rdma\": [" rates "]}"
 
-static void test_ports_share_a_link(void **state)
+TEST(test_ports_share_a_link)
 {
     json_t *one = parse(ADAPTER(PORT_OF("0"), RATE_OF("0"))),
            *two = parse(ADAPTER(PORT_OF("0") ", " PORT_OF("1"), RATE_OF("0") ", " RATE_OF("1")));
     struct exam *x = exam_new(two);
     const struct exam_result *r = result_of(x, "pcie-link", "0000:19:00.0");
 
-    (void)state;
     assert_found(one, "");
     assert_int_equal(r->state, EXAM_FOUND);
     assert_float_equal(r->cost.low, 1 - 31.5 / 50, 1e-9);
@@ -261,7 +251,7 @@ static void test_ports_share_a_link(void **state)
 }
 
 /* Which low values a finding can explain: by what the cause does, not by how the table says it. */
-static void test_what_a_finding_explains(void **state)
+TEST(test_what_a_finding_explains)
 {
     static const struct {
         const char *check, *subject, *pipe;
@@ -294,7 +284,6 @@ static void test_what_a_finding_explains(void **state)
                          " {\"address\": \"0000:01:00.0\", \"kind\": \"nvme\"}]}");
     struct exam *x = exam_new(json);
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         const struct exam_result r = {.check = exam_find(cases[i].check, NULL),
                                       .subject = cases[i].subject};
@@ -313,9 +302,8 @@ static bool is_id(const char *id)
 }
 
 /* The table itself: each id once, no cost without a source. */
-static void test_table(void **state)
+TEST(test_table)
 {
-    (void)state;
     for (const struct exam_area *area = exam_areas; area->name; area++)
         for (const struct exam_check *c = area->checks; c->id; c++) {
             const char *found_in;
@@ -330,22 +318,4 @@ static void test_table(void **state)
                 assert_true(c->cost.of && c->cost.low >= 0 && c->cost.high > 0 &&
                             c->cost.high >= c->cost.low && !strncmp(c->cost.source, "https://", 8));
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_machines),
-        cmocka_unit_test(test_no_facts),
-        cmocka_unit_test(test_reasons),
-        cmocka_unit_test(test_other_types),
-        cmocka_unit_test(test_control_characters),
-        cmocka_unit_test(test_costs),
-        cmocka_unit_test(test_acs_by_groups),
-        cmocka_unit_test(test_ports_share_a_link),
-        cmocka_unit_test(test_table),
-        cmocka_unit_test(test_what_a_finding_explains),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,11 +4,10 @@
  * of which the fact was not recorded. A machine of tests/machines is changed by files of its tree (a path
  * with '/'), or, for what no tree holds, by facts of the probe's object (a path with '.').
  */
-#include <math.h>
-
 #include "harness/exam/exam.h"
 #include "tests/unit/machines.h"
 #include "tests/unit/probe_cases.h"
+#include "tests/unit/unit.h"
 
 #define METAL "nvlink-8gpu" /* where no other is named */
 #define GUEST "machine=kvm-sriov|"
@@ -288,11 +287,10 @@ static size_t expect(const struct fault *f, const char *what, const char *then, 
     return wrong;
 }
 
-static void test_each_fault_is_found(void **state)
+TEST(test_each_fault_is_found)
 {
     size_t wrong = 0;
 
-    (void)state;
     for (const struct fault *f = lines; f < lines + n_lines; f++) {
         char first[256];
 
@@ -316,9 +314,8 @@ static bool has_cases(const char *id)
     return false;
 }
 
-static void test_each_check_has_its_cases(void **state)
+TEST(test_each_check_has_its_cases)
 {
-    (void)state;
     for (const struct exam_area *area = exam_areas; area->name; area++)
         for (const struct exam_check *c = area->checks; c->id; c++)
             if (!has_cases(c->id))
@@ -340,7 +337,7 @@ static void put_control(struct copy *c, const char *folder, unsigned control)
 
 /* Access control: 04 and 08 send requests and completions to the root, 40 lets pass what is
  * translated. 1d is what Linux sets, and 5d with the remedy of peer-translation. */
-static void test_traffic_turns_at_the_switch(void **state)
+TEST(test_traffic_turns_at_the_switch)
 {
     static const struct {
         unsigned root, gpu, adapter; /* of the root's port, and of those above both */
@@ -355,7 +352,6 @@ static void test_traffic_turns_at_the_switch(void **state)
     struct copy *metal = copy_of(METAL);
     size_t wrong = 0;
 
-    (void)state;
     for (size_t i = 0; i < SIZE(cases); i++) {
         put_control(metal, GPU_ROOT, cases[i].root);
         put_control(metal, SWITCH, cases[i].gpu);
@@ -380,59 +376,6 @@ static void put_function(const struct scratch *s, const char *from, const char *
     shell("cd %s/root && mkdir -p %s && find %s -maxdepth 1 -type f -exec cp -t %s {} + && "
           "ln -sfn ../../../../%.*s sys/bus/pci/devices/",
           s->root, to, from, to, (int)strlen(to) - 1, to);
-}
-
-/* Traffic of that GPU turns at the second switch to the adapter beside it, and at the first one to the
- * others. The port between the switches counts only where something is below the first one, too. */
-static void test_traffic_turns_at_two_levels(void **state)
-{
-    static const struct {
-        unsigned outer, inner, beside, first; /* first: of the ports right below the first switch */
-        bool alone;                           /* nothing else is below the first switch */
-        enum exam_state gpu, adapter, other; /* other: of an adapter right below the first switch */
-    } cases[] = {
-        {0x00, 0x00, 0x00, 0x00, false, EXAM_FINE, EXAM_FINE, EXAM_FINE},
-        {0x1d, 0x00, 0x00, 0x00, false, EXAM_FOUND, EXAM_FOUND, EXAM_FINE},
-        {0x00, 0x1d, 0x00, 0x00, false, EXAM_FOUND, EXAM_FINE, EXAM_FINE},
-        {0x00, 0x00, 0x1d, 0x00, false, EXAM_FINE, EXAM_FOUND, EXAM_FINE},
-        {0x00, 0x00, 0x00, 0x1d, false, EXAM_FINE, EXAM_FINE, EXAM_FOUND},
-        {0x1d, 0x00, 0x00, 0x00, true, EXAM_FINE, EXAM_FINE, EXAM_NOT_APPLICABLE},
-        {0x00, 0x1d, 0x00, 0x00, true, EXAM_FOUND, EXAM_FINE, EXAM_NOT_APPLICABLE},
-    };
-    struct copy *metal = copy_of(METAL);
-    const struct scratch *s = &metal->s;
-    size_t wrong = 0;
-
-    (void)state;
-    put_function(s, FIRST, SECOND);
-    put_function(s, SWITCH, INNER);
-    put_function(s, SWITCH, BESIDE);
-    put_function(s, OUTER "0000:1a:00.0/", INNER "0000:1a:00.0/");
-    put_function(s, IB, BESIDE "0000:23:00.0/");
-    shell("rm -r %s/root/" OUTER "0000:1a:00.0", s->root);
-    for (size_t i = 0; i < SIZE(cases); i++) {
-        const struct {
-            const char *subject;
-            enum exam_state state;
-        } want[] = {{"0000:1a:00.0", cases[i].gpu},
-                    {"0000:23:00.0", cases[i].adapter},
-                    {NIC, cases[i].other}};
-
-        put_control(metal, OUTER, cases[i].outer);
-        put_control(metal, INNER, cases[i].inner);
-        put_control(metal, BESIDE, cases[i].beside);
-        put_control(metal, SWITCH, cases[i].first);
-        put_control(metal, FIRST "0000:17:01.0/", cases[i].first);
-        for (int k = 0; cases[i].alone && k < 2; k++)
-            shell("rm -rf %s/root/" FIRST "0000:17:0%d.0 %s/root/sys/bus/pci/devices/0000:1%d:00.0",
-                  s->root, k, s->root, 8 + k);
-        for (size_t k = 0; k < SIZE(want) - cases[i].alone; k++) {
-            const struct fault acs = {.check = "acs", .subject = want[k].subject, .first = ""};
-
-            wrong += expect(&acs, want[k].subject, "", (int)want[k].state);
-        }
-    }
-    assert_int_equal(wrong, 0);
 }
 
 /* ---- costs by a closed form */
@@ -477,22 +420,19 @@ static const struct price {
     {"rdma-mtu", GUEST, "vf:net/ens5/mtu=1500",
      LOST(1 - (256 * (4096. + 82) + 16) / (1024 * (1024. + 82) + 16)), NULL},
     /* On eight nodes two ranks use two at best, and sixteen ranks all. */
-    {"rank-map", EIGHT_NODES, RANKS("2"), AT_MOST(0.5), "memory bandwidth of all ranks"},
-    {"rank-map", EIGHT_NODES, RANKS("16"), AT_MOST(0.875), "memory bandwidth of all ranks"},
+    {"rank-map", EIGHT_NODES, RANKS("2"), AT_MOST(0.5), "memory"},
+    {"rank-map", EIGHT_NODES, RANKS("16"), AT_MOST(0.875), "memory"},
     {"chosen-interface", "rdma=[]|network=" TWO_SPEEDS, "settings={'GLOO_SOCKET_IFNAME': 'eno1'}",
-     LOST(1 - 1. / 400), "bandwidth of Gloo"},
+     LOST(1 - 1. / 400), "Gloo"},
     /* Both slow: NCCL's is first. */
     {"chosen-interface", "rdma=[]|network=" TWO_SPEEDS,
      "settings={'GLOO_SOCKET_IFNAME': 'eno1', 'NCCL_SOCKET_IFNAME': 'eno1'}", LOST(1 - 1. / 400),
-     "bandwidth of NCCL"},
-    {"line-rate", "eno1:speed=100000", "tells=" LINE("200", "200", "1"), LOST(0.5),
-     "network bandwidth"},
+     "NCCL"},
+    {"line-rate", "eno1:speed=100000", "tells=" LINE("200", "200", "1"), LOST(0.5), "network"},
     {"pause-frames", "tells=eno1 counts rx_prio3_pause_duration=9",
-     "later:tells=eno1 counts rx_prio3_pause_duration=500009", AT_MOST(0.25),
-     "bandwidth of priority 3 that it sends"},
+     "later:tells=eno1 counts rx_prio3_pause_duration=500009", AT_MOST(0.25), "priority 3"},
     {"pause-frames", "tells=eno1 counts tx_global_pause_duration=0",
-     "later:tells=eno1 counts tx_global_pause_duration=400000", AT_MOST(0.2),
-     "bandwidth that it receives"},
+     "later:tells=eno1 counts tx_global_pause_duration=400000", AT_MOST(0.2), "receives"},
     /* Of 400 s that were wanted between the readings, 380 were stolen; or since a boot of today. */
     {"steal",
      GUEST "uptime=1000000|later:uptime=1000002|ticks=cpu 40000 0 10000 950000 0 0 0 100 0 0",
@@ -501,7 +441,7 @@ static const struct price {
      "CPU time"},
 };
 
-/* Of the first finding; what is lost is `of`, where that is not NULL. */
+/* Of the first finding; `of`, where it is not NULL, is in what is lost. */
 static struct exam_cost cost_of(const char *check, const char *first, const char *fault,
                                 const char *of)
 {
@@ -514,15 +454,14 @@ static struct exam_cost cost_of(const char *check, const char *first, const char
     assert_non_null(r);
     struct exam_cost cost = r->cost;
     if (of)
-        assert_string_equal(cost.of, of);
+        assert_non_null(strstr(cost.of, of));
     exam_free(x);
     json_decref(machine);
     return cost;
 }
 
-static void test_prices(void **state)
+TEST(test_prices)
 {
-    (void)state;
     for (size_t i = 0; i < SIZE(prices); i++) {
         const struct price *p = &prices[i];
         struct exam_cost cost = cost_of(p->check, p->first, p->fault, p->of);
@@ -535,7 +474,7 @@ static void test_prices(void **state)
 
 /* Where the facts give no closed form no figure is shown, and a cited one only where it holds: that of the IOMMU is
  * one of an adapter of 200 Gb/s. */
-static void test_costs_without_a_closed_form(void **state)
+TEST(test_costs_without_a_closed_form)
 {
     static const struct {
         const char *check, *change;
@@ -557,7 +496,6 @@ static void test_costs_without_a_closed_form(void **state)
         {"iommu", "sys/kernel/iommu_groups/24/type=DMA", EXAM_NOT_PRICED},
     };
 
-    (void)state;
     for (size_t i = 0; i < SIZE(cases); i++)
         assert_int_equal(cost_of(cases[i].check, "", cases[i].change, NULL).basis, cases[i].basis);
 }
@@ -579,7 +517,7 @@ static const char *subject_of(const char *check)
     return NULL;
 }
 
-static void test_what_is_no_fault(void **state)
+TEST(test_what_is_no_fault)
 {
     static const struct {
         const char *kind;
@@ -588,7 +526,6 @@ static void test_what_is_no_fault(void **state)
         {"calm", NOT_FOUND}, {"undated", EXAM_UNKNOWN}, {"few", EXAM_FINE}, {"found", EXAM_FOUND}};
     size_t wrong = 0, seen = 0;
 
-    (void)state;
     for (struct fault *f = lines; f < lines + n_lines; f++)
         for (size_t k = 0; k < SIZE(kinds); k++)
             if (!strcmp(f->kind, kinds[k].kind)) {
@@ -600,17 +537,56 @@ static void test_what_is_no_fault(void **state)
     assert_in_range(seen, 100, n_lines);
 }
 
-int main(void)
+/* Traffic of that GPU turns at the second switch to the adapter beside it, and at the first one to the
+ * others. The port between the switches counts only where something is below the first one, too. */
+TEST(test_traffic_turns_at_two_levels)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_check_has_its_cases),
-        cmocka_unit_test(test_each_fault_is_found),
-        cmocka_unit_test(test_traffic_turns_at_the_switch),
-        cmocka_unit_test(test_prices),
-        cmocka_unit_test(test_costs_without_a_closed_form),
-        cmocka_unit_test(test_what_is_no_fault),
-        cmocka_unit_test(test_traffic_turns_at_two_levels), /* the last: it rebuilds the machine */
+    static const struct {
+        unsigned outer, inner, beside, first; /* first: of the ports right below the first switch */
+        bool alone;                           /* nothing else is below the first switch */
+        enum exam_state gpu, adapter, other; /* other: of an adapter right below the first switch */
+    } cases[] = {
+        {0x00, 0x00, 0x00, 0x00, false, EXAM_FINE, EXAM_FINE, EXAM_FINE},
+        {0x1d, 0x00, 0x00, 0x00, false, EXAM_FOUND, EXAM_FOUND, EXAM_FINE},
+        {0x00, 0x1d, 0x00, 0x00, false, EXAM_FOUND, EXAM_FINE, EXAM_FINE},
+        {0x00, 0x00, 0x1d, 0x00, false, EXAM_FINE, EXAM_FOUND, EXAM_FINE},
+        {0x00, 0x00, 0x00, 0x1d, false, EXAM_FINE, EXAM_FINE, EXAM_FOUND},
+        {0x1d, 0x00, 0x00, 0x00, true, EXAM_FINE, EXAM_FINE, EXAM_NOT_APPLICABLE},
+        {0x00, 0x1d, 0x00, 0x00, true, EXAM_FOUND, EXAM_FINE, EXAM_NOT_APPLICABLE},
     };
+    struct copy *metal = copy_of(METAL);
+    const struct scratch *s = &metal->s;
+    size_t wrong = 0;
 
-    return cmocka_run_group_tests(tests, read_lines, drop_copies);
+    put_function(s, FIRST, SECOND);
+    put_function(s, SWITCH, INNER);
+    put_function(s, SWITCH, BESIDE);
+    put_function(s, OUTER "0000:1a:00.0/", INNER "0000:1a:00.0/");
+    put_function(s, IB, BESIDE "0000:23:00.0/");
+    shell("rm -r %s/root/" OUTER "0000:1a:00.0", s->root);
+    for (size_t i = 0; i < SIZE(cases); i++) {
+        const struct {
+            const char *subject;
+            enum exam_state state;
+        } want[] = {{"0000:1a:00.0", cases[i].gpu},
+                    {"0000:23:00.0", cases[i].adapter},
+                    {NIC, cases[i].other}};
+
+        put_control(metal, OUTER, cases[i].outer);
+        put_control(metal, INNER, cases[i].inner);
+        put_control(metal, BESIDE, cases[i].beside);
+        put_control(metal, SWITCH, cases[i].first);
+        put_control(metal, FIRST "0000:17:01.0/", cases[i].first);
+        for (int k = 0; cases[i].alone && k < 2; k++)
+            shell("rm -rf %s/root/" FIRST "0000:17:0%d.0 %s/root/sys/bus/pci/devices/0000:1%d:00.0",
+                  s->root, k, s->root, 8 + k);
+        for (size_t k = 0; k < SIZE(want) - cases[i].alone; k++) {
+            const struct fault acs = {.check = "acs", .subject = want[k].subject, .first = ""};
+
+            wrong += expect(&acs, want[k].subject, "", (int)want[k].state);
+        }
+    }
+    assert_int_equal(wrong, 0);
 }
+
+TESTS_WITH(read_lines, drop_copies);

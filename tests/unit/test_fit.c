@@ -3,17 +3,9 @@
  * Is the latency-bandwidth model believed where it should be, and only there? Times are those of rings that are stepped through, message by message, each wire
  * with a latency and a rate of its own: no formula of the model is in them.
  */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/rng.h"
 #include "harness/report/scaling.h"
+#include "tests/unit/unit.h"
 
 #define LATENCY_US 25.0
 #define RATE       1200.0 /* bytes a us */
@@ -144,9 +136,8 @@ static void judge(const struct net *net, unsigned *refused, unsigned *believed)
     }
 }
 
-static void test_only_sound_models_are_believed(void **state)
+TEST(test_only_sound_models_are_believed)
 {
-    (void)state;
     static const struct {
         double factor;
         const unsigned *ranks;
@@ -165,9 +156,8 @@ static void test_only_sound_models_are_believed(void **state)
 }
 
 /* Of 32 ranks one wire is 5 times as slow; then one point is 5 times too fast. */
-static void test_the_farthest_point_is_named(void **state)
+TEST(test_the_farthest_point_is_named)
 {
-    (void)state;
     struct net net = {ONE_WIRE, 5, five}, sound = {SOUND, 1, five};
     struct fit_point points[POINTS];
     size_t n = time_all(&net, 64, points);
@@ -231,9 +221,8 @@ static void assert_share(unsigned hits, unsigned of, double low, double high)
 }
 
 /* 95 % of 500: their standard error is 1 %. */
-static void test_intervals_hold_what_they_say(void **state)
+TEST(test_intervals_hold_what_they_say)
 {
-    (void)state;
     for (int i = 0; i < 2; i++) {
         struct hits h = cover(i ? five : three, i ? 16 : 4, i ? 0.01 : 0.15);
 
@@ -245,9 +234,8 @@ static void test_intervals_hold_what_they_say(void **state)
 }
 
 /* Where bytes hide the messages: what a may be is in b's interval. */
-static void test_what_is_not_seen_is_bounded(void **state)
+TEST(test_what_is_not_seen_is_bounded)
 {
-    (void)state;
     struct net net = {SOUND, 1, three};
     unsigned a = 0, b = 0, unseen = 0, of = 0;
     struct fit_point times[POINTS], points[POINTS];
@@ -267,14 +255,4 @@ static void test_what_is_not_seen_is_bounded(void **state)
     assert_true(unseen > 0 && of > 80);
     assert_share(a, of, 0.9, 1);
     assert_share(b, of, 0.9, 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_what_is_not_seen_is_bounded),
-                                       cmocka_unit_test(test_only_sound_models_are_believed),
-                                       cmocka_unit_test(test_the_farthest_point_is_named),
-                                       cmocka_unit_test(test_intervals_hold_what_they_say)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

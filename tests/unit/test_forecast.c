@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From parts and a job to an interval: what makes it as wide as it is, and what has none. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "harness/forecast/forecast.h"
+#include "tests/unit/unit.h"
 
 /* One layer with nothing to sum, so that compute is all that a step waits for. */
 static struct model_layer layer;
@@ -43,9 +36,8 @@ static int fresh(void **state)
 }
 
 /* Of 16 normal deviates the largest lies 1.77 deviations above their mean, of 256 2.77 (tables of normal scores). */
-static void all_wait_for_the_slowest(void **state)
+TEST_WITH(all_wait_for_the_slowest, fresh, NULL)
 {
-    (void)state;
     parts.jitter = 0.05;
     struct forecast_point few = at(16), many = at(256);
 
@@ -63,9 +55,8 @@ static void all_wait_for_the_slowest(void **state)
 }
 
 /* Compute that is given was measured whole, on one host: its parts may take longer or shorter than their share. */
-static void compute_that_is_given_may_not_divide_evenly(void **state)
+TEST_WITH(compute_that_is_given_may_not_divide_evenly, fresh, NULL)
 {
-    (void)state;
     assert_float_equal(at(16).ends_s[SOURCE_DIVIDED][1], 1, 1e-12); /* all have all of it */
     assert_float_equal(at(16).ends_s[SOURCE_DIVIDED][0], 1, 1e-12);
     f.job.tp = 8;
@@ -97,9 +88,8 @@ static void add_ring(struct part_law *law, struct fit_point *points, double mess
 }
 
 /* Links between nodes are slower than memory inside: each answers for its own. */
-static void a_node_has_laws_of_its_own(void **state)
+TEST_WITH(a_node_has_laws_of_its_own, fresh, NULL)
 {
-    (void)state;
     struct fit_point inside[16], between[16];
     add_ring(&parts.inside[JOB_SUM], inside, 2, 10000, 1);
     add_ring(&parts.laws[JOB_SUM], between, 20, 1000, 8);
@@ -136,9 +126,8 @@ static void a_node_has_laws_of_its_own(void **state)
 }
 
 /* The mean of what steps took beside compute may be less than nothing by noise; its high end is not. */
-static void the_host_may_take_longer_than_its_mean(void **state)
+TEST_WITH(the_host_may_take_longer_than_its_mean, fresh, NULL)
 {
-    (void)state;
     static const double cases[][5] = {{-.01, -.06, .04, 1, 1.04}, {.02, -.02, .06, 1.02, 1.06}};
     for (size_t i = 0; i < 2; i++) {
         const double *c = cases[i];
@@ -151,9 +140,8 @@ static void the_host_may_take_longer_than_its_mean(void **state)
 }
 
 /* 300 million parameters and gradients are 2.4 GB: of a node, of each of its GPUs, or of another device. */
-static void memory_bounds_a_job(void **state)
+TEST_WITH(memory_bounds_a_job, fresh, NULL)
 {
-    (void)state;
     layer.parameters = 300000000;
     parts.memory_bytes = 8e9;
     assert_int_equal(at(1).refused, LAW_GIVEN);
@@ -178,9 +166,8 @@ static void memory_bounds_a_job(void **state)
 }
 
 /* Four ranks have a quarter of the cores each; of GPUs each has its own. */
-static void ranks_of_a_node_share_its_cores(void **state)
+TEST_WITH(ranks_of_a_node_share_its_cores, fresh, NULL)
 {
-    (void)state;
     parts.jitter = 0.01;
     parts.products = products;
     parts.n_products = 3;
@@ -195,7 +182,7 @@ static void ranks_of_a_node_share_its_cores(void **state)
 
 /* No law is of a group inside a node, nor of two that share its link; and micro-batches of a pipeline that scatter and gather are
  * not modelled. */
-static void groups_and_micro_batches_are_refused(void **state)
+TEST_WITH(groups_and_micro_batches_are_refused, fresh, NULL)
 {
     static const struct {
         double per_node, tp, pp, ep, micro, zero;
@@ -223,9 +210,8 @@ static void groups_and_micro_batches_are_refused(void **state)
 
 /* Small vectors go by a tree of 4 us a message, large ones by a ring of 20 us: what stays on a faster network are the ring's
  * messages. Where the large sizes do not show them there is no forecast. */
-static void messages_are_of_the_same_algorithm(void **state)
+TEST_WITH(messages_are_of_the_same_algorithm, fresh, NULL)
 {
-    (void)state;
     static const double sizes[] = {8, 64, 512, 4e6, 16e6, 64e6};
     struct fit_point points[18];
     struct part_law *law = &parts.laws[JOB_SUM];
@@ -250,9 +236,8 @@ static void messages_are_of_the_same_algorithm(void **state)
 }
 
 /* Scatters were measured with one rank on each of 8 nodes, gathering with four: one of them is of ranks that share a link. */
-static void each_operation_is_of_the_same_ranks_of_a_node(void **state)
+TEST_WITH(each_operation_is_of_the_same_ranks_of_a_node, fresh, NULL)
 {
-    (void)state;
     struct fit_point scatters[16], gathers[16];
     add_ring(&parts.laws[JOB_SCATTER], scatters, 20, 1000, 8);
     add_ring(&parts.laws[JOB_GATHER], gathers, 20, 1000, 8);
@@ -289,7 +274,7 @@ static void swap_scene(const char *dtype)
 
 /* MI300X 1307.4 TFLOP/s in bf16, 163.4 in f32 by both units, 5325 GB/s and 192 GB, a die of MI250X 64 GB; NDR four lanes of 100
  * Gb/s; 800 Gb/s Ethernet. The memory of the products counts, in any order; a bare rate tells none. */
-static void a_swap_has_the_rates_of_datasheets(void **state)
+TEST_WITH(a_swap_has_the_rates_of_datasheets, fresh, NULL)
 {
     static const struct {
         const char *dtype, *text;
@@ -325,9 +310,8 @@ static void a_swap_has_the_rates_of_datasheets(void **state)
 
 /* One layer, 2 x 64^3 operations forward and twice that backward, at 50 TFLOP/s; updates of 28 bytes a parameter. At an end 15 %,
  * as a logarithm, less or more of the new limit. */
-static void a_step_becomes_as_much_faster(void **state)
+TEST_WITH(a_step_becomes_as_much_faster, fresh, NULL)
 {
-    (void)state;
     const double product_s = 6 * 64. * 64 * 64 / 50e12 / 4, update_s = 28e6 / 1e12;
     swap_scene("bf16");
     layer.parameters = 1000000;
@@ -343,23 +327,4 @@ static void a_step_becomes_as_much_faster(void **state)
                        1e-12);
     assert_float_equal(p.ends_s[SOURCE_SWAP_PRODUCTS][0], product_s * exp(-0.15) + update_s / 2,
                        1e-12);
-}
-
-#define TEST(f) cmocka_unit_test_setup(f, fresh)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {TEST(a_swap_has_the_rates_of_datasheets),
-                                       TEST(a_step_becomes_as_much_faster),
-                                       TEST(groups_and_micro_batches_are_refused),
-                                       TEST(messages_are_of_the_same_algorithm),
-                                       TEST(each_operation_is_of_the_same_ranks_of_a_node),
-                                       TEST(all_wait_for_the_slowest),
-                                       TEST(compute_that_is_given_may_not_divide_evenly),
-                                       TEST(ranks_of_a_node_share_its_cores),
-                                       TEST(memory_bounds_a_job),
-                                       TEST(a_node_has_laws_of_its_own),
-                                       TEST(the_host_may_take_longer_than_its_mean)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

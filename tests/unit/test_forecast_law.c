@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sums at more ranks than were measured: given, wider with each doubling, or refused. Times are those of rings, step by step. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "harness/forecast/law.h"
+#include "tests/unit/unit.h"
 
 static const struct bench_terms ring = {
     .where = "", .messages = "2 * (n - 1)", .bytes = "2 * (n - 1) / n", .bus = "2 * (n - 1) / n"};
@@ -38,9 +31,8 @@ static void add(struct scene *s, double ranks, double times)
     s->law.terms = &ring;
 }
 
-static void a_ring_is_found_again_and_wider_beyond(void **state)
+TEST(a_ring_is_found_again_and_wider_beyond)
 {
-    (void)state;
     struct scene s = {.law = {0}};
     double before = 0;
     add(&s, 2, 1);
@@ -59,9 +51,8 @@ static void a_ring_is_found_again_and_wider_beyond(void **state)
     }
 }
 
-static void what_was_not_shown_is_refused(void **state)
+TEST(what_was_not_shown_is_refused)
 {
-    (void)state;
     static const struct {
         size_t n; /* points: three of 4 ranks, then three of 2 */
         double ranks, bytes;
@@ -83,9 +74,8 @@ static void what_was_not_shown_is_refused(void **state)
 }
 
 /* One sum was held up. It is named, whichever it is; without it all is as before. Of two, none is. */
-static void one_time_that_was_disturbed_is_named(void **state)
+TEST(one_time_that_was_disturbed_is_named)
 {
-    (void)state;
     for (size_t i = 0; i < 6; i++) {
         struct scene s = {.law = {0}};
         add(&s, 2, 1);
@@ -105,9 +95,8 @@ static void one_time_that_was_disturbed_is_named(void **state)
     }
 }
 
-static void another_regime_is_refused(void **state)
+TEST(another_regime_is_refused)
 {
-    (void)state;
     struct scene s = {.law = {0}};
     add(&s, 2, 1);
     add(&s, 4, 1);
@@ -118,9 +107,8 @@ static void another_regime_is_refused(void **state)
 }
 
 /* The error of what was held out is a rate that goes on. */
-static void an_error_grows_with_each_doubling(void **state)
+TEST(an_error_grows_with_each_doubling)
 {
-    (void)state;
     struct scene s = {.law = {0}}, exact = {.law = {0}};
     for (double n = 2; n <= 8; n *= 2) {
         add(&s, n, n == 8 ? 1.10 : 1);
@@ -137,9 +125,8 @@ static void an_error_grows_with_each_doubling(void **state)
 }
 
 /* Below the fewest ranks that were measured the interval grows as it does beyond the most. */
-static void fewer_ranks_than_measured(void **state)
+TEST(fewer_ranks_than_measured)
 {
-    (void)state;
     struct scene s = {.law = {.core_known = true}};
     for (double n = 8; n <= 32; n *= 2)
         add(&s, n, 1);
@@ -157,9 +144,8 @@ static void fewer_ranks_than_measured(void **state)
 }
 
 /* What the core of a network carries shows at the measured ranks; of another network nowhere. */
-static void the_core_of_another_network(void **state)
+TEST(the_core_of_another_network)
 {
-    (void)state;
     struct scene s = {.law = {0}};
     for (double n = 2; n <= 8; n *= 2)
         add(&s, n, 1);
@@ -169,17 +155,4 @@ static void the_core_of_another_network(void **state)
     assert_float_equal(law_at(&s.law, 2, 25e6).high_us, two, 1e-9);
     s.law.core_known = true;
     assert_float_equal(law_at(&s.law, 8, 25e6).high_us, own, 1e-9);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(fewer_ranks_than_measured),
-                                       cmocka_unit_test(the_core_of_another_network),
-                                       cmocka_unit_test(a_ring_is_found_again_and_wider_beyond),
-                                       cmocka_unit_test(what_was_not_shown_is_refused),
-                                       cmocka_unit_test(one_time_that_was_disturbed_is_named),
-                                       cmocka_unit_test(another_regime_is_refused),
-                                       cmocka_unit_test(an_error_grows_with_each_doubling)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Offers: the example of docs/forecast.md by hand, and intervals by pairs against parts that are changed by hand. */
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
 #include "harness/forecast/offer.h"
+#include "tests/unit/unit.h"
 
 #define NODES 8
 
@@ -83,9 +71,8 @@ static struct offer_case case_of(const struct world *w, const struct offer *offe
 }
 
 /* docs/forecast.md: 8 nodes of 1 kW and of 1.02 kW for 80 % of 35064 hours. */
-static void bills_by_hand(void **state)
+TEST(bills_by_hand)
 {
-    (void)state;
     struct offer_bill a = offer_bill(&terms, &stated[0]), b = offer_bill(&terms, &stated[1]);
     assert_float_equal(a.joules / 3.6e6, 224409.6, 1e-6);
     assert_float_equal(a.energy_money, 56102.4, 1e-6);
@@ -105,9 +92,8 @@ static double hosts_off(const struct offer_case *c)
 }
 
 /* What both have, products or a swapped network, cancels; what was measured twice, or is another network, does not. */
-static void what_is_shared_cancels(void **state)
+TEST(what_is_shared_cancels)
 {
-    (void)state;
     struct world w, other;
     world_make(&w, 120e9, 1);
     world_make(&other, 120e9, 1);
@@ -148,9 +134,8 @@ static const char good[] = "currency: EUR\nenergy_price: 0.25 EUR/kWh\ntime: 48 
                            "    runs: [one, two]\n    compute: 60 ms\n";
 
 /* Reads the file with one text in place of another; every refusal names the line, and the key or the unit. */
-static void a_file_is_read_or_refused(void **state)
+TEST(a_file_is_read_or_refused)
 {
-    (void)state;
     static const char *const cases[][4] = {
         {"use: 80 %", "usage: 80 %", ":4: ", "use"},
         {"use: 80 %", "use: 180 %", ":4: ", "180 %"},
@@ -194,9 +179,8 @@ static void a_file_is_read_or_refused(void **state)
 }
 
 /* Of a product of 400 W over 10 s the counter is right within 5.1 %, of 440 W over 1 s within 11.2 %; the third was too short. */
-static void power_has_the_error_of_its_counter(void **state)
+TEST(power_has_the_error_of_its_counter)
 {
-    (void)state;
     static const double watts[][2] = {{400, 10}, {440, 1}, {700, 0.1}};
     struct world w;
     world_make(&w, 120e9, 1);
@@ -212,9 +196,8 @@ static void power_has_the_error_of_its_counter(void **state)
 }
 
 /* 8 nodes of 1000 W, 800 to 1150 W: 56102.4 EUR of 216102.4 are for energy. */
-static void measured_power_is_in_the_interval(void **state)
+TEST(measured_power_is_in_the_interval)
 {
-    (void)state;
     const double more = log(1.15), less = log(1 / 0.8);
     struct world w, other;
     struct offer measured = stated[0];
@@ -246,14 +229,4 @@ static void measured_power_is_in_the_interval(void **state)
     a.offer = &stated[0];
     struct offer_value without = offer_ratio(&terms, &a, &b, OFFER_ENERGY);
     assert_float_equal(log(v.high), hypot(log(without.high), hypot(less, more)), 1e-6);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(power_has_the_error_of_its_counter),
-        cmocka_unit_test(measured_power_is_in_the_interval), cmocka_unit_test(bills_by_hand),
-        cmocka_unit_test(what_is_shared_cancels), cmocka_unit_test(a_file_is_read_or_refused)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

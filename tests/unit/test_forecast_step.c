@@ -1,17 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The time of a training step: the example of docs/forecast.md, worked by hand, and what each way of working adds. All times in
  * ms. */
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "harness/forecast/step.h"
+#include "tests/unit/unit.h"
 
 #define NEAR(value, expected) assert_float_equal(1e3 * (value), expected, 1e-9)
 
@@ -59,9 +50,8 @@ static struct step_time run(const struct step_costs *c)
     return t;
 }
 
-static void the_example_by_hand(void **state)
+TEST_WITH(the_example_by_hand, set_up, NULL)
 {
-    (void)state;
     struct step_costs slowed = costs;
     struct step_time t = run(&costs);
     /* backward ends at 10, 14 and 18; sums 10 to 15, 15 to 20, 20 to 25 */
@@ -85,9 +75,8 @@ static void the_example_by_hand(void **state)
 
 /* ZeRO, all times in ms: two gathers and a scatter, each of half a sum, in place of a sum.
  * Buckets of 15 MB hold two layers: groups are layers 0 and 1, and 2, gradients of layers 2 and 1, and of 0. */
-static void sharing_parameters(void **state)
+TEST_WITH(sharing_parameters, set_up, NULL)
 {
-    (void)state;
     static const struct {
         unsigned zero;
         double bucket, prefetch;
@@ -118,9 +107,8 @@ static void sharing_parameters(void **state)
 
 /* Scattered or gathered once, all gradients take 7.5 ms; 18 ms of compute. By hand, in thirds of each:
  * micro-batches of 2/3, 4/3 ms a layer forward and backward. */
-static void sharing_parameters_of_micro_batches(void **state)
+TEST_WITH(sharing_parameters_of_micro_batches, set_up, NULL)
 {
-    (void)state;
     j.micro = 3;
     j.overlap = false;
     j.zero = 2; /* three scatters and a gather */
@@ -144,9 +132,8 @@ static void sharing_parameters_of_micro_batches(void **state)
     NEAR(run(&costs).step_s, 18);
 }
 
-static void pipelines(void **state)
+TEST_WITH(pipelines, set_up, NULL)
 {
-    (void)state;
     struct step_time t;
     j.pp = 3;
     j.micro = 4;
@@ -164,9 +151,8 @@ static void pipelines(void **state)
     assert_int_equal(step_time(&j, &costs, &t), -EINVAL);
 }
 
-static void layers_over_ranks(void **state)
+TEST_WITH(layers_over_ranks, set_up, NULL)
 {
-    (void)state;
     layers[1].split = MODEL_ROW;
     layers[1].sum = (struct model_size){2500000, 0};
     layers[2].split = MODEL_COLUMN;
@@ -201,9 +187,8 @@ static double bytes_us(const void *arg, double bytes)
 }
 
 /* ZeRO cuts what ranks have the same: all of them together keep each number of the model once, wherever its experts are. */
-static void experts_are_divided_by_the_ranks_that_have_them(void **state)
+TEST_WITH(experts_are_divided_by_the_ranks_that_have_them, set_up, NULL)
 {
-    (void)state;
     struct step_costs moving = costs;
     struct job_memory m;
     moving.stream = bytes_us;
@@ -263,9 +248,8 @@ static struct step_costs counting(struct seen *s)
     return c;
 }
 
-static void products_of_all_layers_are_counted(void **state)
+TEST_WITH(products_of_all_layers_are_counted, set_up, NULL)
 {
-    (void)state;
     struct seen s;
     struct step_costs c = counting(&s);
     for (int i = 0; i < 3; i++) {
@@ -281,9 +265,8 @@ static void products_of_all_layers_are_counted(void **state)
 }
 
 /* Rows are shared by the experts of a rank, each of which has weights of its own. */
-static void experts_have_own_products(void **state)
+TEST_WITH(experts_have_own_products, set_up, NULL)
 {
-    (void)state;
     static const double cases[][4] = {
         {3, 1, 6, 8}, {3, 4, 24, 2}, {.25, 1, 1, 4}}; /* batch, ep, m, count */
     struct seen s;
@@ -303,9 +286,8 @@ static void experts_have_own_products(void **state)
 }
 
 /* 7 columns and 5 heads on 2 ranks: one of them has 4 and 3. */
-static void the_rank_with_most_of_a_layer_counts(void **state)
+TEST_WITH(the_rank_with_most_of_a_layer_counts, set_up, NULL)
 {
-    (void)state;
     struct seen s;
     struct step_costs c = counting(&s);
     for (int i = 0; i < 3; i++)
@@ -323,9 +305,8 @@ static void the_rank_with_most_of_a_layer_counts(void **state)
 
 /* 2 samples of 4 bytes: a layer of 400 numbers, a pool to 100, a join to 400. The first and the last read as much as they write: 2
  * and 3 times 400. The pool reads 400 and writes 100; backward it reads the gradient of 100 and its input of 400, and writes 400. */
-static void layers_without_products_move_their_input(void **state)
+TEST_WITH(layers_without_products_move_their_input, set_up, NULL)
 {
-    (void)state;
     struct seen s;
     struct step_costs c = counting(&s);
     c.stream = bytes_us;
@@ -339,9 +320,8 @@ static void layers_without_products_move_their_input(void **state)
 }
 
 /* S. Rajbhandari and others, ZeRO, arXiv:1910.02054, figure 1: 7.5 billion parameters on 64 ranks, f16 and Adam. */
-static void memory_of_the_zero_paper(void **state)
+TEST_WITH(memory_of_the_zero_paper, set_up, NULL)
 {
-    (void)state;
     static const double want[] = {120, 31.4, 16.6, 1.9};
     const struct model one = {.layers = layers, .n_layers = 1};
     layers[0].parameters = 7500000000u;
@@ -353,22 +333,4 @@ static void memory_of_the_zero_paper(void **state)
         struct job_memory m = job_memory(&j, 0, 0, 1);
         assert_float_equal((m.parameters + m.gradients + m.update) * 1e-9, want[j.zero], 0.05);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(products_of_all_layers_are_counted, set_up),
-        cmocka_unit_test_setup(experts_have_own_products, set_up),
-        cmocka_unit_test_setup(the_rank_with_most_of_a_layer_counts, set_up),
-        cmocka_unit_test_setup(layers_without_products_move_their_input, set_up),
-        cmocka_unit_test_setup(memory_of_the_zero_paper, set_up),
-        cmocka_unit_test_setup(the_example_by_hand, set_up),
-        cmocka_unit_test_setup(sharing_parameters, set_up),
-        cmocka_unit_test_setup(sharing_parameters_of_micro_batches, set_up),
-        cmocka_unit_test_setup(pipelines, set_up),
-        cmocka_unit_test_setup(layers_over_ranks, set_up),
-        cmocka_unit_test_setup(experts_are_divided_by_the_ranks_that_have_them, set_up)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Readers of what other programs print: what their figures mean, by hand, and texts that must be refused. The outputs are in tests/witness/. */
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "harness/foreign/foreign.h"
 #include "harness/text.h"
+#include "tests/unit/unit.h"
 
 #define N(array) (sizeof(array) / sizeof(*(array)))
 #define NCCL     "nccl-allreduce-2.19.6.txt"
@@ -102,9 +91,8 @@ static void figure(const struct foreign_output *out, const char *where, const ch
 
 /* What each program prints, by hand. A row of nvbandwidth's read test reads from its column, against the arrow of its text; of both directions each copy has
  * its own rate, and the third matrix is their sum. perftest's t_max is the second slowest; MB of osu-bw are 1e6 bytes. */
-static void test_figures(void **state)
+TEST(test_figures)
 {
-    (void)state;
     static const struct {
         const char *file, *where, *quantity, *statistic, *unit;
         double value;
@@ -159,9 +147,8 @@ static void test_figures(void **state)
 
 /* The first copy of a write test went from the row's GPU to the column's, and since 0.6 the other way. 0.5 counts both directions of kernels together; since
  * then the source's GPU runs those of one and all, which are no other case then than the write tests. */
-static void test_nvbandwidth_versions(void **state)
+TEST(test_nvbandwidth_versions)
 {
-    (void)state;
     static const char write_ce[] = "device_to_device_bidirectional_memcpy_write_ce",
                       read_sm[] = "device_to_device_bidirectional_memcpy_read_sm";
     static const struct {
@@ -210,9 +197,8 @@ static void test_nvbandwidth_versions(void **state)
 
 /* How operations were queued, by which kernels, over how many nodes; "-" is not told. With 20 in a queue a small one takes a fraction of the time of one
  * which is waited for. */
-static void test_nccl_settings(void **state)
+TEST(test_nccl_settings)
 {
-    (void)state;
     static const char *const names[] = {"queued",  "agg",   "graph",   "registered",
                                         "barrier", "nodes", "kernels", "unaligned"};
     static const struct {
@@ -267,9 +253,8 @@ static void test_nccl_settings(void **state)
 }
 
 /* hypercube_perf prints nothing where others have the reduction: what follows is not of another column. */
-static void test_nccl_blank_column(void **state)
+TEST(test_nccl_blank_column)
 {
-    (void)state;
     struct foreign_output out =
         read_changed("nccl-alltoall-2.17.1.txt",
                      PAIRS("alltoall_perf", "hypercube_perf", "float    none      -1    18.64",
@@ -282,9 +267,8 @@ static void test_nccl_blank_column(void **state)
 }
 
 /* Waits for completions, memory of GPUs, a rate that was asked for: facts of a case. */
-static void test_settings(void **state)
+TEST(test_settings)
 {
-    (void)state;
     static const char perf[] = "ib_send_lat-6.06.txt", iperf[] = "iperf3-3.12.json";
     static const struct {
         const char *file, *pairs[5], *name, *wanted;
@@ -316,9 +300,8 @@ static void test_settings(void **state)
 }
 
 /* Units that disagree, what is cut off, other programs and versions. */
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
-    (void)state;
     static const struct {
         const char *file, *from, *to;
         int err;
@@ -420,9 +403,8 @@ static void same_as(const char *file, const char *text, size_t size, const char 
 }
 
 /* What editors, launchers and logs do to a file: the results are the same. */
-static void test_surroundings(void **state)
+TEST(test_surroundings)
 {
-    (void)state;
     static const char *const files[] = {NCCL, NVB, NVBJ, PERF, IPERF, OSU};
     static const char *const prefixes[][2] = {
         {"[1,0]<stdout>:", "[1,0]<stdout>:"},
@@ -465,9 +447,8 @@ static void test_surroundings(void **state)
 }
 
 /* Lines of processes side by side are those of the one that printed results, or of none. */
-static void test_processes(void **state)
+TEST(test_processes)
 {
-    (void)state;
     struct buffer b = witness(NCCL), with, doubled = {0};
     struct foreign_output out;
     char error[512];
@@ -488,9 +469,8 @@ static void test_processes(void **state)
 }
 
 /* Outputs behind one another: every result of them, or none; 0: refused. */
-static void test_several_outputs(void **state)
+TEST(test_several_outputs)
 {
-    (void)state;
     static const struct {
         const char *first, *second;
         size_t n;
@@ -542,9 +522,8 @@ static void test_several_outputs(void **state)
 }
 
 /* What names the collective and its library; who says that data was wrong. */
-static void test_nccl_names(void **state)
+TEST(test_nccl_names)
 {
-    (void)state;
     static const struct {
         const char *file, *pairs[7], *fact, *wanted, *status;
     } cases[] = {
@@ -604,9 +583,8 @@ static const char before_213[] =
     "# Out of bounds values : %s\n# Avg bus bandwidth    : 26.07 \n";
 
 /* Its last column is an error, of good data, too. A device that a host has twice is of two hosts. */
-static void test_nccl_before_213(void **state)
+TEST(test_nccl_before_213)
 {
-    (void)state;
     char text[2048];
     for (int bad = 0; bad < 2; bad++) {
         snprintf(text, sizeof(text), before_213, bad ? '0' : '1', bad ? "3 FAILED" : "0 OK");
@@ -618,9 +596,8 @@ static void test_nccl_before_213(void **state)
 }
 
 /* Facts that decide whether a result is of a case of ours, and what a program says of its end. */
-static void test_stated(void **state)
+TEST(test_stated)
 {
-    (void)state;
     static const char title[] = "RDMA_Write BW Test";
     static const struct {
         const char *file, *pairs[5], *fact, *wanted;
@@ -669,17 +646,4 @@ static void test_stated(void **state)
         assert_string_equal(foreign_value(&out.lines[0], "destination"), "cuda:*");
         foreign_release(&out);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_surroundings),    cmocka_unit_test(test_processes),
-        cmocka_unit_test(test_several_outputs), cmocka_unit_test(test_nccl_names),
-        cmocka_unit_test(test_nccl_before_213), cmocka_unit_test(test_stated),
-        cmocka_unit_test(test_figures),         cmocka_unit_test(test_nvbandwidth_versions),
-        cmocka_unit_test(test_nccl_settings),   cmocka_unit_test(test_nccl_blank_column),
-        cmocka_unit_test(test_settings),        cmocka_unit_test(test_refusals)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Framing: known answers, worked out by hand from the standards that nic.h names. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/hw/nic.h"
 #include "core/wire/wires.h"
+#include "tests/unit/unit.h"
 
 static void near(double have, double want, int line)
 {
@@ -20,7 +12,7 @@ static void near(double have, double want, int line)
 #define NEAR(have, want) near(have, want, __LINE__)
 
 /* Payload of a frame: headers, tag, options, 38 bytes about each frame, and padding to the shortest one. */
-static void test_tcp(void **state)
+TEST(test_tcp)
 {
     static const struct {
         struct framing_tcp f;
@@ -39,14 +31,12 @@ static void test_tcp(void **state)
         {{.mtu = 40}, NAN},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
         near(framing_tcp_fraction(&cases[i].f), cases[i].want, (int)i);
 }
 
-static void test_packets(void **state)
+TEST(test_packets)
 {
-    (void)state;
     assert_int_equal(framing_packets(1, 4096), 1);
     assert_int_equal(framing_packets(4096, 4096), 1);
     assert_int_equal(framing_packets(4097, 4096), 2);
@@ -62,9 +52,8 @@ static uint64_t roce(enum rdma_verb verb, uint64_t message, unsigned mtu)
     return framing_message_bytes(FRAMING_ROCE_V2_IPV4, verb, message, mtu, false);
 }
 
-static void test_roce_messages(void **state)
+TEST(test_roce_messages)
 {
-    (void)state;
     /* 1 MiB at MTU 4096: 256 packets of 82, and one RETH. */
     assert_int_equal(roce(RDMA_WRITE, 1048576, 4096), 1048576 + 256 * 82 + 16);
     assert_int_equal(roce(RDMA_WRITE_IMM, 1048576, 4096), 1048576 + 256 * 82 + 16 + 4);
@@ -85,11 +74,10 @@ static void test_roce_messages(void **state)
     assert_true(isnan(framing_rdma_fraction(FRAMING_INFINIBAND, RDMA_SEND, 64, 0, false)));
 }
 
-static void test_iwarp(void **state)
+TEST(test_iwarp)
 {
     struct framing_tcp f = {.mtu = 1500, .options = 12};
 
-    (void)state;
     /* An FPDU fills a segment of 1448: length 2, header 14, payload 1428, CRC 4. */
     NEAR(framing_iwarp_fraction(&f, RDMA_WRITE, 1428 * 1000), 1428.0 / 1538);
     NEAR(framing_iwarp_fraction(&f, RDMA_SEND, 1424 * 1000), 1424.0 / 1538);
@@ -100,11 +88,10 @@ static void test_iwarp(void **state)
 }
 
 /* The well-known 15.75 GB/s of generation 3 x16, and AN 708's 92.8 % of it at 256 bytes. */
-static void test_pcie(void **state)
+TEST(test_pcie)
 {
     struct nic_pcie link = {.gt_s = 8, .width = 16};
 
-    (void)state;
     NEAR(framing_pcie_gbps(&link), 128 * 128.0 / 130);
     link.payload_bytes = 256;
     NEAR(framing_pcie_gbps(&link), 128 * 128.0 / 130 * 256 / 276);
@@ -125,7 +112,7 @@ static void test_pcie(void **state)
 #define MIB          1048576
 
 /* The limit of a rail of 100 Gb/s: its line less the framing of what it is, at its own MTU or the point's. */
-static void test_limits(void **state)
+TEST(test_limits)
 {
     static const struct {
         const char *kind, *text;
@@ -160,7 +147,6 @@ static void test_limits(void **state)
     };
     char source[160];
 
-    (void)state;
     for (size_t i = 0; i < CASES(cases); i++) {
         struct nic_rail r = {.line_gbps = 100,
                              .mtu_bytes = cases[i].mtu,
@@ -179,7 +165,7 @@ static void test_limits(void **state)
 }
 
 /* A card in a slot that is narrower than its line; what is not known bounds nothing, and a slot is no line. */
-static void test_narrow_slot(void **state)
+TEST(test_narrow_slot)
 {
     static const struct {
         double line_gbps;
@@ -194,7 +180,6 @@ static void test_narrow_slot(void **state)
     const struct wire_load p = {.message_bytes = MIB, .verb = RDMA_WRITE};
     char source[160];
 
-    (void)state;
     for (size_t i = 0; i < CASES(cases); i++) {
         struct nic_rail r = {.kind = "roce v2", .mtu_bytes = 4096, .pcie = cases[i].pcie};
         r.line_gbps = cases[i].line_gbps;
@@ -203,16 +188,4 @@ static void test_narrow_slot(void **state)
         assert_non_null(strstr(source, cases[i].text));
         assert_true(!r.line_gbps || strstr(source, "eth5"));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tcp),           cmocka_unit_test(test_packets),
-        cmocka_unit_test(test_roce_messages), cmocka_unit_test(test_iwarp),
-        cmocka_unit_test(test_pcie),          cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_narrow_slot),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

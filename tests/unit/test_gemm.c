@@ -2,17 +2,7 @@
 /* Tests of matrix products as data: shapes, random operands, and that the check finds what is
  * wrong and passes what is right. */
 #include "benches/gemm/library.h"
-
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #define SEED 7
 
@@ -22,7 +12,7 @@ static const struct gemm_form *host_form(int type)
     return gemm_form_find(gemm_host_forms, (enum gemm_dtype)type, GEMM_SUMS_DEFAULT);
 }
 
-static void shapes(void **state)
+TEST(shapes)
 {
     static const char *const bad[] = {"",        "1x2",          "1x2x",   "x2x3",
                                       "1x2x3x4", "1x0x3",        "1 x2x3", "1x2x3.5",
@@ -30,7 +20,6 @@ static void shapes(void **state)
     struct gemm_shape s;
     char error[256];
 
-    (void)state;
     assert_int_equal(gemm_shape_parse("1024x4096x512", &s, error, sizeof(error)), 0);
     assert_true(s.m == 1024 && s.n == 4096 && s.k == 512);
     assert_true(gemm_operations(&s) == 2.0 * 1024 * 4096 * 512);
@@ -43,7 +32,7 @@ static void shapes(void **state)
     assert_true(gemm_bytes(host_form(GEMM_INT8), &s) == 21 + 35 + 4 * 15);
 }
 
-static void bf16_rounds_to_even(void **state)
+TEST(bf16_rounds_to_even)
 {
     static const struct {
         float value;
@@ -55,17 +44,15 @@ static void bf16_rounds_to_even(void **state)
                  {1.0f + 0x1p-8f + 0x1p-20f, 0x3f81}, /* past the tie */
                  {0x1.fffffep0f, 0x4000}};            /* carries */
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
         assert_int_equal(gemm_bf16_of(cases[i].value), cases[i].bits);
     assert_true(gemm_bf16_value(0x3fc0) == 1.5f);
 }
 
-static void data_is_random_and_seeded(void **state)
+TEST(data_is_random_and_seeded)
 {
     const struct gemm_shape shape = {40, 50, 60};
 
-    (void)state;
     for (int type = 0; type < GEMM_DTYPES; type++) {
         if (!host_form(type))
             continue;
@@ -130,13 +117,12 @@ static void spoil(struct gemm_problem *p, size_t row, size_t column)
         ((float *)p->c)[at] += 0.01f;
 }
 
-static void right_results_pass(void **state)
+TEST(right_results_pass)
 {
     static const struct gemm_shape shapes_[] = {
         {1, 1, 1}, {70, 1, 64}, {33, 65, 129}, {2, 3, 4000}};
     struct gemm_check c;
 
-    (void)state;
     for (int type = 0; type < GEMM_DTYPES; type++)
         for (size_t s = 0; host_form(type) && s < sizeof(shapes_) / sizeof(shapes_[0]); s++) {
             struct gemm_problem p;
@@ -153,13 +139,12 @@ static void right_results_pass(void **state)
 }
 
 /* Each way to be wrong, on each type; whatever the seed, one entry of each part of C is looked at. */
-static void wrong_results_fail(void **state)
+TEST(wrong_results_fail)
 {
     const struct gemm_shape shape = {64, 64, 512}, small = {96, 96, 64};
     struct gemm_problem p;
     struct gemm_check c;
 
-    (void)state;
     for (int type = 0; type < GEMM_DTYPES; type++) {
         if (!host_form(type))
             continue;
@@ -188,13 +173,12 @@ static void wrong_results_fail(void **state)
 }
 
 /* Sums kept in bf16, or f32 sums of f64 data, or B read by columns: a wrong result. */
-static void lower_precision_fails(void **state)
+TEST(lower_precision_fails)
 {
     const struct gemm_shape shape = {40, 40, 256}, square = {64, 64, 64};
     struct gemm_problem p;
     struct gemm_check c;
 
-    (void)state;
     for (int wide = 0; wide < 2; wide++) {
         assert_int_equal(gemm_problem_open(&p, wide ? GEMM_F64 : GEMM_BF16, &shape, SEED), 0);
         multiply(&p, shape.k, false);
@@ -212,7 +196,7 @@ static void lower_precision_fails(void **state)
     gemm_problem_close(&p);
 }
 
-static void bound_is_the_stated_one(void **state)
+TEST(bound_is_the_stated_one)
 {
     static const struct {
         enum gemm_dtype type;
@@ -220,21 +204,19 @@ static void bound_is_the_stated_one(void **state)
     } cases[] = {{GEMM_INT8, 0}, {GEMM_F32, 0x1p-24}, {GEMM_BF16, 0x1p-24}, {GEMM_F64, 0x1p-53}};
     const struct gemm_terms terms = {.sum_abs = 1024};
 
-    (void)state;
     for (size_t i = 0; i < 4; i++)
         assert_true(gemm_error_bound(&host_form(cases[i].type)->rounding, 4096, &terms) ==
                     8 * 64 * cases[i].unit * 1024);
     assert_true(127.0 * 128 * (double)host_form(GEMM_INT8)->k_max < 0x1p31);
 }
 
-static void entries_of_c_are_read_exactly(void **state)
+TEST(entries_of_c_are_read_exactly)
 {
     static const uint16_t f16[] = {0x3c00, 0xc000, 0x0001, 0x8001, 0x7bff, 0x0000, 0x7c00, 0x7e00};
     static const double f16_values[] = {1, -2, 0x1p-24, -0x1p-24, 65504, 0, INFINITY};
     const float f32[] = {0.1f, NAN};
     const int32_t s32[] = {INT32_MIN};
 
-    (void)state;
     for (size_t i = 0; i < 7; i++)
         assert_true(gemm_element_at(GEMM_EL_F16, f16, i) == f16_values[i]);
     assert_true(isnan(gemm_element_at(GEMM_EL_F16, f16, 7)));
@@ -242,20 +224,4 @@ static void entries_of_c_are_read_exactly(void **state)
     assert_true(isnan(gemm_element_at(GEMM_EL_F32, f32, 1)));
     assert_true(isnan(gemm_element_at(GEMM_EL_BF16, (uint16_t[]){0xffff}, 0)));
     assert_true(gemm_element_at(GEMM_EL_S32, s32, 0) == -0x1p31);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shapes),
-        cmocka_unit_test(bf16_rounds_to_even),
-        cmocka_unit_test(data_is_random_and_seeded),
-        cmocka_unit_test(right_results_pass),
-        cmocka_unit_test(wrong_results_fail),
-        cmocka_unit_test(lower_precision_fails),
-        cmocka_unit_test(bound_is_the_stated_one),
-        cmocka_unit_test(entries_of_c_are_read_exactly),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

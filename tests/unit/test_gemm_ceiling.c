@@ -3,15 +3,7 @@
  * that the fastest loop counts. How fast is nobody's business here. */
 #include "benches/gemm/library.h"
 #include "core/hw/topo.h"
-
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #define TURNS 50
 /* Until nobody takes the CPU from the fast loop, which a busy machine does for longer than it runs. */
@@ -74,14 +66,13 @@ static double sums_left_out(const struct ceiling_loop *loop)
     return strstr(loop->source, "neon") ? 20 : 1;
 }
 
-static void loops_do_what_they_count(void **state)
+TEST(loops_do_what_they_count)
 {
     struct cpu_features features;
     unsigned tried = 0;
     unsigned char *in = aligned_alloc(64, CEILING_IN_BYTES);
     unsigned char *out = aligned_alloc(64, CEILING_OUT_BYTES);
 
-    (void)state;
     cpu_features_read(&features);
     for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++)
         for (const struct ceiling_loop *loop = tables[t]; loop->run; loop++) {
@@ -121,7 +112,7 @@ static enum loop_kind kind_of(enum gemm_dtype dtype, const struct cpu_features *
     return ABSENT;
 }
 
-static void every_usable_loop_takes_part(void **state)
+TEST(every_usable_loop_takes_part)
 {
     static const struct cpu_features none = {0}, avx2 = {.avx2 = true, .fma = true},
                                      all = {.avx2 = true,
@@ -144,7 +135,6 @@ static void every_usable_loop_takes_part(void **state)
         {GEMM_INT8, &all, "avx512_vnni", DIRECT}, {GEMM_INT8, &all, "vpmaddubsw", DIRECT},
     };
 
-    (void)state;
     for (int type = 0; type < GEMM_DTYPES; type++) {
         const struct ceiling_loop *loops[CEILING_LOOPS_MAX];
 
@@ -181,7 +171,7 @@ static void fast(uint64_t turns, const void *in, void *out)
     spin(2 * turns);
 }
 
-static void fastest_loop_is_the_ceiling(void **state)
+TEST(fastest_loop_is_the_ceiling)
 {
     static const struct ceiling_loop wide = {GEMM_BF16, false, "wide", 64, NULL, slow},
                                      narrow = {GEMM_BF16, true, "narrow", 64, NULL, fast};
@@ -190,7 +180,6 @@ static void fastest_loop_is_the_ceiling(void **state)
     struct topo *topo;
     unsigned cpu;
 
-    (void)state;
     assert_int_equal(topo_open(&topo), 0);
     assert_int_equal(topo_spread(topo, -1, 1, &cpu), 0);
     for (int go = 0; go < GOES; go++) {
@@ -208,15 +197,4 @@ static void fastest_loop_is_the_ceiling(void **state)
     assert_true(alone.operations_per_ns > 0 && alone.own_per_ns == 0);
     assert_int_equal(ceiling_measure(loops, 0, topo, &cpu, 1, &alone), -EINVAL);
     topo_close(topo);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(loops_do_what_they_count),
-        cmocka_unit_test(every_usable_loop_takes_part),
-        cmocka_unit_test(fastest_loop_is_the_ceiling),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,21 +4,11 @@
  * check passes sums as matrix units make them and finds what is wrong. The device is made up, in
  * host memory; the units' arithmetic is written here after what is known of it.
  */
-
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "benches/gemm/library.h"
 #include "core/hw/gpu.h"
 #include "core/hw/gpu_kernels.h"
 #include "tests/unit/fake_gpu.h"
+#include "tests/unit/unit.h"
 
 #define SEED 11
 
@@ -184,7 +174,7 @@ static void multiply(struct gpu_operands *o, uint64_t set, uint64_t left_out, bo
     free(terms);
 }
 
-static void sets_outgrow_the_cache(void **state)
+TEST(sets_outgrow_the_cache)
 {
     static const struct {
         enum gemm_dtype type;
@@ -200,7 +190,6 @@ static void sets_outgrow_the_cache(void **state)
         {GEMM_E4M3, 3, 5, 7, 0, 1000, 1, 3 * 256},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         const struct gpu_operands_config c = {.form = form_of(cases[i].type, 0),
                                               .shape = {cases[i].m, cases[i].n, cases[i].k}};
@@ -248,9 +237,8 @@ static void check_form(const struct gemm_form *form, uint64_t m, uint64_t n, uin
     close_bed(&bed);
 }
 
-static void right_sums_pass_and_wrong_ones_do_not(void **state)
+TEST(right_sums_pass_and_wrong_ones_do_not)
 {
-    (void)state;
     for (const struct gemm_form *f = gemm_gpu_forms; f->accumulate; f++) {
         check_form(f, 12, 8, 4096);
         check_form(f, 40, 64, 64);
@@ -258,14 +246,13 @@ static void right_sums_pass_and_wrong_ones_do_not(void **state)
 }
 
 /* Inputs cut to bf16 are no tf32, and sums of 6 bits no fp8 unit's of 13. */
-static void lower_precision_fails(void **state)
+TEST(lower_precision_fails)
 {
     const struct gemm_form *forms[] = {form_of(GEMM_TF32, 0), form_of(GEMM_E4M3, GEMM_SUMS_F32)};
     struct gemm_check c;
     struct bed bed;
     double terms[256];
 
-    (void)state;
     for (int narrow = 0; narrow < 2; narrow++) {
         open_bed(&bed, forms[narrow], 32, 32, 256, GPU_RANDOM, 1);
         unsigned bytes = gemm_element_bytes(forms[narrow]->c);
@@ -284,9 +271,8 @@ static void lower_precision_fails(void **state)
     }
 }
 
-static void forms_say_what_they_are(void **state)
+TEST(forms_say_what_they_are)
 {
-    (void)state;
     assert_string_equal(form_of(GEMM_E4M3, GEMM_SUMS_DEFAULT)->accumulate, "f32 fast");
     assert_string_equal(form_of(GEMM_E5M2, GEMM_SUMS_F32)->accumulate, "f32");
     assert_string_equal(form_of(GEMM_F16, GEMM_SUMS_DEFAULT)->accumulate, "f32");
@@ -297,16 +283,4 @@ static void forms_say_what_they_are(void **state)
     assert_true(127.0 * 127 * (double)form_of(GEMM_INT8, 0)->k_max < 0x1p31);
     assert_int_equal(form_of(GEMM_INT8, 0)->layout, GEMM_NT);
     assert_int_equal(form_of(GEMM_BF16, 0)->layout, GEMM_NN);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sets_outgrow_the_cache),
-        cmocka_unit_test(right_sums_pass_and_wrong_ones_do_not),
-        cmocka_unit_test(lower_precision_fails),
-        cmocka_unit_test(forms_say_what_they_are),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

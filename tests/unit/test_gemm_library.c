@@ -1,23 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of the matrix libraries behind their ops tables. */
 #include "benches/gemm/library.h"
+#include "tests/unit/unit.h"
 
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-static void missing_library_names_its_package(void **state)
+TEST(missing_library_names_its_package)
 {
     static const char *const names[] = {"libnot-here-at-all.so.7", NULL};
     char why[GEMM_WHY_BYTES] = "";
     int err = 0;
 
-    (void)state;
     assert_null(gemm_dlopen(NULL, names, "libnot-here7", &err, why));
     assert_int_equal(err, -ELIBACC);
     assert_true(strstr(why, names[0]) && strstr(why, "'libnot-here7'"));
@@ -26,11 +17,10 @@ static void missing_library_names_its_package(void **state)
     assert_non_null(strstr(why, "dnnl_version"));
 }
 
-static void every_type_has_a_library(void **state)
+TEST(every_type_has_a_library)
 {
     size_t n = 0;
 
-    (void)state;
     assert_int_equal(gemm_types_of(&gemm_on_gpu), (1u << GEMM_DTYPES) - 1);
     for (const struct gemm_where *const *w = gemm_wheres; *w; w++)
         for (int type = 0; type < GEMM_DTYPES; type++) {
@@ -46,7 +36,7 @@ static void every_type_has_a_library(void **state)
     assert_null(gemm_library_names[n + 1]);
 }
 
-static void better_kernels_by_features(void **state)
+TEST(better_kernels_by_features)
 {
     static const struct cpu_features avx512 = {.avx2 = true,
                                                .fma = true,
@@ -76,7 +66,6 @@ static void better_kernels_by_features(void **state)
                  {&sve, "neoversev1", NULL},
                  {&neon, "armv8", NULL}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         const char *better = openblas_better_core(cases[i].f, cases[i].core);
         if (cases[i].better ? !better || strcmp(better, cases[i].better) : better != NULL)
@@ -84,26 +73,13 @@ static void better_kernels_by_features(void **state)
     }
 }
 
-static void task_times_follow_the_task(void **state)
+TEST(task_times_follow_the_task)
 {
     struct task_time before[] = {{10, 0, 1.0}, {11, 0, 2.0}},
                      after[] = {{10, 0, 1.5}, {11, 1, 2.25}, {12, 1, 0.5}};
     const struct task_times begin = {before, 2}, now = {after, 3};
 
-    (void)state;
     assert_true(task_times_since(&begin, &now, 0) == 0.5);
     assert_true(task_times_since(&begin, &now, 1) == 0.75); /* it moved; a new one counts whole */
     assert_true(task_times_since(&begin, &now, 2) == 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(missing_library_names_its_package),
-        cmocka_unit_test(every_type_has_a_library),
-        cmocka_unit_test(better_kernels_by_features),
-        cmocka_unit_test(task_times_follow_the_task),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

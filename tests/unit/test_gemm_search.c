@@ -1,16 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of the search for the fastest shape, on made-up rates and a made-up clock. */
 #include "benches/gemm/library.h"
-
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 struct machine {
     double (*rate)(const struct gemm_shape *s);
@@ -112,13 +103,12 @@ static double slow(const struct gemm_shape *s)
 
 /* On a hill, with units that want whole rounds of tiles, and where doubling alone helps; the same times
  * give the same search. */
-static void the_best_is_found(void **state)
+TEST(the_best_is_found)
 {
     struct machine on_hill = {.rate = hill, .try_ns = 1000000},
                    units = {.rate = tiles, .try_ns = 1000000}, again = units,
                    doubling = {.rate = powers, .try_ns = 1000000};
 
-    (void)state;
     struct gemm_search_result r = result_of(&on_hill, MINUTE, 0, 0);
     assert_true(r.operations_per_ns > 0.99 * 800e3 && r.operations_per_ns == hill(&r.best));
     assert_int_equal(r.tried, on_hill.tries);
@@ -135,14 +125,13 @@ static void the_best_is_found(void **state)
 
 /* Neither one shape that takes an eighth of the time, nor what does not fit, nor a side beyond the
  * bounds. */
-static void what_is_not_tried(void **state)
+TEST(what_is_not_tried)
 {
     struct machine sluggish = {.rate = slow, .try_ns = 1000000},
                    tight = {.rate = hill, .try_ns = 1000000, .most_bytes = 60000000},
                    none = {.rate = hill, .try_ns = 1000000, .most_bytes = 1},
                    up = {.rate = slow, .try_ns = 1}, down = {.rate = small, .try_ns = 1};
 
-    (void)state;
     struct gemm_search_result r = result_of(&sluggish, MINUTE, 0, 0);
     assert_true(r.too_long >= 1 && r.best.m > 0);
     for (int i = 1; i < sluggish.tries; i++) /* eight times over, at 5 operations a ns */
@@ -166,14 +155,13 @@ static void what_is_not_tried(void **state)
 }
 
 /* Where nothing is gained in 24 tries, together; when its time is over; at an error. */
-static void it_stops(void **state)
+TEST(it_stops)
 {
     struct machine even = {.rate = flat, .try_ns = 1000000}, crawl = even, walk = even,
                    late = {.rate = hill, .try_ns = 100000000},
                    broken = {.rate = hill, .try_ns = 1000000, .fail_at = 7};
     char text[200];
 
-    (void)state;
     crawl.creep =
         0.0001; /* 24 tries of 0.01 % make no gain; 0.1 % each make one every sixth time */
     walk.creep = 0.001;
@@ -191,15 +179,4 @@ static void it_stops(void **state)
     assert_int_equal(r.elapsed_ns, 900000000);
     result_of(&broken, MINUTE, 0, -EIO);
     assert_int_equal(broken.tries, 7);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_best_is_found),
-        cmocka_unit_test(it_stops),
-        cmocka_unit_test(what_is_not_tried),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Launch cost, over a made-up device: what is timed, and what is left behind. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "benches/launch/gpu_launch.h"
 #include "tests/unit/fake_gpu.h"
+#include "tests/unit/unit.h"
 
 #define WAIT_NS 1000000u
 
@@ -57,11 +51,10 @@ static void open_op(struct launch *l, struct gpu *gpu, const char *name)
 }
 
 /* The queue is emptied before it is full, outside of what is timed. */
-static void test_queue_stays_short(void **state)
+TEST(test_queue_stays_short)
 {
     static const char *const ops[] = {"launch", "alloc-ordered"};
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         struct gpu gpu = new_gpu();
         struct launch l;
@@ -83,13 +76,12 @@ static void test_queue_stays_short(void **state)
 }
 
 /* A rate is of all launches and the wait for them; whichever call fails, nothing is left open. */
-static void test_many(void **state)
+TEST(test_many)
 {
     struct launch l;
     uint64_t ns = 0;
     int err = -EIO;
 
-    (void)state;
     assert_null(launch_find("no-such"));
     for (unsigned at = 1; err; at++) {
         struct gpu gpu = new_gpu();
@@ -105,14 +97,4 @@ static void test_many(void **state)
         launch_close(&l); /* twice does no harm */
         assert_int_equal(gpu.opened, 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_queue_stays_short),
-        cmocka_unit_test(test_many),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Timing by a GPU's events, over a made-up device whose events show what the test says. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "tests/unit/fake_gpu.h"
+#include "tests/unit/unit.h"
 
 struct ops {
     double ns; /* of one, by the events */
@@ -27,7 +21,7 @@ static int queue_op(void *arg, struct gpu_stream *s, uint64_t i)
 }
 
 /* All of it in the time, in parts of no more than may be held; the queueing is in none of them. */
-static void test_time_of_all_parts(void **state)
+TEST(test_time_of_all_parts)
 {
     static const struct {
         unsigned n, each, parts;
@@ -35,7 +29,6 @@ static void test_time_of_all_parts(void **state)
                  {GPU_HELD_MAX - 2, 1, 1},
                  {GPU_HELD_MAX - 1, 1, 2}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct gpu gpu = fake_gpu(1);
         struct ops ops = {.ns = 300};
@@ -52,13 +45,12 @@ static void test_time_of_all_parts(void **state)
     }
 }
 
-static void test_released_after_an_error(void **state)
+TEST(test_released_after_an_error)
 {
     struct gpu gpu = fake_gpu(1);
     struct gpu_timer t;
     uint64_t ns;
 
-    (void)state;
     assert_int_equal(gpu_timer_open(&t, &gpu, NULL), 0);
     assert_int_equal(gpu_timer_run(&t, queue_op, &(struct ops){.fail_at = 5}, 10, 1, &ns), -ENOMEM);
     assert_false(gpu.held);
@@ -70,7 +62,7 @@ static void test_released_after_an_error(void **state)
 }
 
 /* The host may be late on a busy machine, never early. */
-static void test_clocks_that_disagree(void **state)
+TEST(test_clocks_that_disagree)
 {
     static const struct {
         int runs;
@@ -86,7 +78,6 @@ static void test_clocks_that_disagree(void **state)
     };
     char text[200];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct gpu gpu = fake_gpu(1);
         struct ops ops = {.ns = cases[i].op_ns};
@@ -102,15 +93,4 @@ static void test_clocks_that_disagree(void **state)
             fail_msg("case %zu says '%s'", i, text);
         gpu_timer_close(&t);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_time_of_all_parts),
-        cmocka_unit_test(test_released_after_an_error),
-        cmocka_unit_test(test_clocks_that_disagree),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The watch over GPUs, on a made-up NVML: what a case's row is told, and when it is called disturbed. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
 #include "core/clock.h"
 #include "core/hw/gpu_watch.h"
 #include "core/hw/nvml.h"
+#include "tests/unit/unit.h"
 
 struct nvml_device { /* what the made-up library says of it */
     const char *address;
@@ -164,21 +154,19 @@ static void assert_calm(const struct gpu_ledger *l)
     assert_string_equal(gpu_ledger_disturbance(l, text, sizeof(text)), "");
 }
 
-static void assert_says(const struct gpu_ledger *l, const char *number)
+static void disturbed_by(const struct gpu_ledger *l, const char *number)
 {
     char text[256];
 
-    if (!strstr(gpu_ledger_disturbance(l, text, sizeof(text)), number))
-        fail_msg("'%s' is not in '%s'", number, text);
+    assert_says(gpu_ledger_disturbance(l, text, sizeof(text)), number);
 }
 
 /* Clocks are still rising at first, and are steered by touching the limit: that is no throttling. */
-static void test_calm(void **state)
+TEST_WITH(test_calm, reset, NULL)
 {
     uint64_t begin_ns = clock_now_ns();
     struct gpu_watch *watch = watch_on(&whole, 1);
 
-    (void)state;
     look(watch);
     assert_true(clock_now_ns() - begin_ns >= 20000000);
     begin_ns = clock_now_ns();
@@ -208,11 +196,10 @@ static void test_calm(void **state)
 }
 
 /* By its looks, by its counters between them, and by errors that are new. */
-static void test_disturbed(void **state)
+TEST_WITH(test_disturbed, reset, NULL)
 {
     struct gpu_watch *watch = watch_on(&whole, 1);
 
-    (void)state;
     look(watch);
     cards[0].reasons = NVML_REASON_POWER_CAP | NVML_REASON_APPLICATION_CLOCKS;
     cards[0].sm_mhz = 1500;
@@ -227,13 +214,10 @@ static void test_disturbed(void **state)
     assert_true(l.ecc_errors == 3 && l.pcie_replays == 40);
     assert_string_equal(l.throttle, "power cap");
     assert_string_equal(l.clocks_set, "application clocks");
-    assert_says(&l, "1 of 2");
-    assert_says(&l, "1500 to 1980");
-    assert_says(&l, "3 new");
-    assert_says(&l, "40 PCIe");
+    disturbed_by(&l, "1 of 2|1500 to 1980|3 new|40 PCIe");
     l.samples = 200;
     l.throttled_samples = 37;
-    assert_says(&l, "37 of 200");
+    disturbed_by(&l, "37 of 200");
     reset(state);
     watch = watch_on(&whole, 1);
     look(watch);
@@ -241,7 +225,7 @@ static void test_disturbed(void **state)
     l = finish(watch);
     assert_true(l.throttled_looks == 0 && l.throttled_ms == 20);
     assert_string_equal(l.throttle, "power brake");
-    assert_says(&l, "20 ms");
+    disturbed_by(&l, "20 ms");
     watch = watch_on(&whole, 1); /* counters that begin anew tell nothing */
     cards[0].corrected = cards[0].power_ns = cards[0].brake_ns = 0;
     l = finish(watch);
@@ -262,13 +246,12 @@ static double watts_of(const struct nvml *nvml, int grown_by, unsigned us)
 
 /* 0.31 s in which one device took 20 J and the other 10 J: the first drew the most, by this clock. A
  * counter that stood still or begins anew tells nothing, nor does one of too short a time. */
-static void test_energy_is_a_mean(void **state)
+TEST_WITH(test_energy_is_a_mean, reset, NULL)
 {
     uint64_t before_ns = clock_now_ns();
     struct gpu_watch *watch = watch_on(&whole, 2);
     uint64_t begin_ns = clock_now_ns();
 
-    (void)state;
     usleep(310000);
     cards[0].millijoules += 20000;
     cards[1].millijoules += 10000;
@@ -287,7 +270,7 @@ static void test_energy_is_a_mean(void **state)
 }
 
 /* Bits that come together are told once; bits that nobody knows yet are not named. */
-static void test_names(void **state)
+TEST_WITH(test_names, reset, NULL)
 {
     static const struct {
         unsigned bits;
@@ -300,7 +283,6 @@ static void test_names(void **state)
         {NVML_REASON_SYNC_BOOST | NVML_REASON_DISPLAY_CLOCKS, "", "sync boost, display clocks"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct gpu_watch *watch = watch_on(&whole, 1);
         cards[0].reasons = cases[i].bits;
@@ -315,7 +297,7 @@ static void test_names(void **state)
 
 /* What a number means, by the header of each driver's time. With the numbers of another driver's time
  * come settings of power smoothing, in mW/s and percent, which are no time. */
-static void test_fields_of_each_driver(void **state)
+TEST_WITH(test_fields_of_each_driver, reset, NULL)
 {
     static const char thermal[] = "thermal slowdown", brake[] = "power brake";
     static const struct {
@@ -345,12 +327,11 @@ static void test_fields_of_each_driver(void **state)
 
 /* Over two devices: the highest heat, the lowest clock; a look finds one or both held back. The next
  * case knows nothing of it. */
-static void test_two_devices(void **state)
+TEST_WITH(test_two_devices, reset, NULL)
 {
     struct gpu_watch *watch = watch_on(&whole, 2);
     struct gpu_ledger l;
 
-    (void)state;
     gpu_watch_add(watch, cards[0].address); /* once is enough */
     gpu_watch_begin(watch);
     cards[0].corrected++;
@@ -375,11 +356,10 @@ static void test_two_devices(void **state)
 }
 
 /* A library that tells nothing, or shows no such device, leaves all unknown. */
-static void test_nothing_known(void **state)
+TEST_WITH(test_nothing_known, reset, NULL)
 {
     struct gpu_watch *watch = watch_on(&mute, 1);
 
-    (void)state;
     look(watch);
     struct gpu_ledger l = finish(watch);
     assert_true(l.looks == 1 && isnan(l.throttled_looks) && isnan(l.temperature_c));
@@ -394,12 +374,11 @@ static void test_nothing_known(void **state)
 
 /* A sample is marked from the last look without the reason to the first one without it again; before
  * the first look and after the last one what they found holds. */
-static void test_marks(void **state)
+TEST_WITH(test_marks, reset, NULL)
 {
     struct gpu_watch *watch = watch_on(&whole, 1);
     uint64_t at[7];
 
-    (void)state;
     for (size_t i = 0; i < 6; i++) {
         cards[0].reasons = i == 2   ? NVML_REASON_HW_THERMAL | NVML_REASON_APPLICATION_CLOCKS
                            : i == 5 ? NVML_REASON_POWER_CAP
@@ -431,12 +410,11 @@ static void test_marks(void **state)
 }
 
 /* The device's counters tell of what no look met: between the looks where they grew. */
-static void test_marks_by_counters(void **state)
+TEST_WITH(test_marks_by_counters, reset, NULL)
 {
     struct gpu_watch *watch = watch_on(&whole, 1);
     struct gpu_ledger l;
 
-    (void)state;
     look(watch);
     uint64_t first_ns = clock_now_ns();
     cards[0].power_ns += 30000000;
@@ -451,11 +429,10 @@ static void test_marks_by_counters(void **state)
 }
 
 /* Ever other windows: the last one stands for all that found no room. */
-static void test_marks_without_room(void **state)
+TEST_WITH(test_marks_without_room, reset, NULL)
 {
     static struct gpu_held held;
 
-    (void)state;
     for (unsigned i = 0; i < GPU_HELD_WINDOWS + 10; i++)
         gpu_held_add(&held, 10 * i, 10 * i + 5,
                      i % 2 ? NVML_REASON_POWER_CAP : NVML_REASON_SW_THERMAL);
@@ -470,11 +447,10 @@ static void test_marks_without_room(void **state)
 }
 
 /* Of two processes: one that knows nothing adds nothing, and numbers that cannot be are refused. */
-static void what_others_saw(void **state)
+TEST(what_others_saw)
 {
     struct gpu_ledger all, none, other;
 
-    (void)state;
     gpu_ledger_none(&none);
     gpu_ledger_none(&other);
     all = other;
@@ -511,7 +487,7 @@ static void what_others_saw(void **state)
 
 /* Ranks 0, 1 and 4 share a GPU, 2 and 5 one at the same address of another machine, 3 has one of its own: errors of
  * a GPU are there once, however many read its counters. */
-static void what_others_saw_of_one_gpu(void **state)
+TEST(what_others_saw_of_one_gpu)
 {
     static const struct {
         unsigned machine;
@@ -524,7 +500,6 @@ static void what_others_saw_of_one_gpu(void **state)
     struct gpu_ledger each[7], same, others, all;
     struct gpu_sight sights[7];
 
-    (void)state;
     for (size_t i = 0; i < 7; i++) {
         gpu_ledger_none(&each[i]);
         each[i].ecc_errors = ranks[i].errors;
@@ -541,24 +516,4 @@ static void what_others_saw_of_one_gpu(void **state)
     assert_true(all.ecc_errors == 16 && all.pcie_replays == 23 && all.looks == 14);
     gpu_ledger_join(sights, 1, &same, &others);
     assert_true(isnan(same.ecc_errors) && isnan(others.ecc_errors));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_others_saw_of_one_gpu),
-        cmocka_unit_test(what_others_saw),
-        cmocka_unit_test_setup(test_energy_is_a_mean, reset),
-        cmocka_unit_test_setup(test_calm, reset),
-        cmocka_unit_test_setup(test_disturbed, reset),
-        cmocka_unit_test_setup(test_names, reset),
-        cmocka_unit_test_setup(test_fields_of_each_driver, reset),
-        cmocka_unit_test_setup(test_two_devices, reset),
-        cmocka_unit_test_setup(test_nothing_known, reset),
-        cmocka_unit_test_setup(test_marks, reset),
-        cmocka_unit_test_setup(test_marks_by_counters, reset),
-        cmocka_unit_test_setup(test_marks_without_room, reset),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Handshakes: who knows the secret gets in and nobody else, whatever is sent, cut, turned or said again. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "tests/unit/handshakes.h"
+#include "tests/unit/unit.h"
 
 static struct shake client, server;
 static uint8_t client_said[TALK_CLIENT_BYTES + SHAKE_BYTES_MAX],
@@ -24,12 +16,11 @@ static int begin(void **state)
 }
 
 /* Both ends have the keys of this session alone, and who learns the secret later has none of them. */
-static void test_the_right_secret(void **state)
+TEST_WITH(test_the_right_secret, begin, NULL)
 {
     static const struct secret_pair none;
     struct secret_keys first;
 
-    (void)state;
     talk(&client, &server, NULL, NULL);
     assert_int_equal(client.state, SHAKE_DONE);
     assert_int_equal(server.state, SHAKE_DONE);
@@ -54,12 +45,11 @@ static void test_the_right_secret(void **state)
 }
 
 /* A stranger gets nothing by which a secret could be guessed: nothing is sealed. */
-static void test_another_secret(void **state)
+TEST_WITH(test_another_secret, begin, NULL)
 {
     static const uint8_t none[SHAKE_SEALED_BYTES];
     struct meet_secret other = talk_secret;
 
-    (void)state;
     other.bytes[31] ^= 1;
     talk_begin(&client, false, &other, TALK_PROTOCOL, TALK_VERSION, 0xcc);
     talk(&client, &server, NULL, server_said);
@@ -69,13 +59,12 @@ static void test_another_secret(void **state)
 }
 
 /* A server that says welcome without the secret. */
-static void test_a_false_server(void **state)
+TEST_WITH(test_a_false_server, begin, NULL)
 {
     struct meet_secret other = {"not the secret"};
     uint8_t bytes[SHAKE_BYTES_MAX];
     size_t n = 0;
 
-    (void)state;
     talk_begin(&server, true, &other, TALK_PROTOCOL, TALK_VERSION, 0x55);
     talk_pass(&client, &server, NULL, NULL);
     talk_pass(&server, &client, NULL, NULL);
@@ -88,9 +77,8 @@ static void test_a_false_server(void **state)
     assert_int_equal(client.err, -EACCES);
 }
 
-static void test_busy(void **state)
+TEST_WITH(test_busy, begin, NULL)
 {
-    (void)state;
     talk_pass(&client, &server, NULL, NULL);
     talk_pass(&server, &client, NULL, NULL);
     talk_pass(&client, &server, NULL, NULL);
@@ -103,14 +91,13 @@ static void test_busy(void **state)
 }
 
 /* Both ends say which versions met. */
-static void test_another_version(void **state)
+TEST_WITH(test_another_version, begin, NULL)
 {
     static const struct {
         uint32_t protocol;
         const char *version, *said;
     } others[] = {{TALK_PROTOCOL + 1, TALK_VERSION, "01020305"}, {TALK_PROTOCOL, "0.2.0", "0.2.0"}};
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         talk_good(&server, true);
         talk_begin(&client, false, &talk_secret, others[i].protocol, others[i].version, 0xcc);
@@ -126,12 +113,11 @@ static void test_another_version(void **state)
 }
 
 /* Cut after every number of bytes, or with more behind it: never in, never further than what came allows. */
-static void test_cut_short(void **state)
+TEST_WITH(test_cut_short, begin, NULL)
 {
     uint8_t more[TALK_CLIENT_BYTES + 10] = {0};
     struct shake to;
 
-    (void)state;
     talk(&client, &server, client_said, server_said);
     for (size_t n = 0; n < TALK_CLIENT_BYTES; n++) {
         talk_good(&to, true);
@@ -162,9 +148,8 @@ static bool turned_bit_fails(bool is_server, uint8_t *said, size_t n, size_t bit
     return to.state == SHAKE_FAILED && (to.err == -EPROTO || to.err == -EACCES) && *to.error;
 }
 
-static void test_turned_bits(void **state)
+TEST_WITH(test_turned_bits, begin, NULL)
 {
-    (void)state;
     talk(&client, &server, client_said, server_said);
     for (size_t bit = 0; bit < 8 * TALK_CLIENT_BYTES; bit++)
         assert_true(turned_bit_fails(true, client_said, TALK_CLIENT_BYTES, bit));
@@ -173,11 +158,10 @@ static void test_turned_bits(void **state)
 }
 
 /* All that a client once said, to a server that drew another key; and the other way round. */
-static void test_said_again(void **state)
+TEST_WITH(test_said_again, begin, NULL)
 {
     struct shake to;
 
-    (void)state;
     talk(&client, &server, client_said, server_said);
     talk_begin(&to, true, &talk_secret, TALK_PROTOCOL, TALK_VERSION, 0x56);
     talk_feed(&to, client_said, TALK_CLIENT_BYTES);
@@ -188,13 +172,12 @@ static void test_said_again(void **state)
 }
 
 /* A stranger who only gives back what it gets, as it is or with the other role; two of a kind; a key of low order; another program. */
-static void test_reflected(void **state)
+TEST_WITH(test_reflected, begin, NULL)
 {
     static const char ssh[] = "SSH-2.0-OpenSSH_9.2p1\r\n";
     uint8_t bytes[SHAKE_BYTES_MAX];
     struct shake other;
 
-    (void)state;
     for (int what = 0; what < 5; what++) {
         talk_good(&client, false);
         talk_good(&server, true);
@@ -215,11 +198,10 @@ static void test_reflected(void **state)
 }
 
 /* A stranger between two clients hands the proof of one to the other, as a server's. */
-static void test_a_proof_is_no_answer(void **state)
+TEST_WITH(test_a_proof_is_no_answer, begin, NULL)
 {
     uint8_t answer[SHAKE_ANSWER_BYTES] = {'P', 'L', 'M', 'B', 2, 3, 0, SHAKE_ANSWER_BYTES};
 
-    (void)state;
     talk_pass(&client, &server, NULL, NULL);
     talk_pass(&server, &client, NULL, NULL);
     assert_int_equal(client.n_out, SHAKE_PROOF_BYTES);
@@ -231,12 +213,11 @@ static void test_a_proof_is_no_answer(void **state)
 }
 
 /* Sizes other than a message's own; and another layout of the messages, of which both ends hear. */
-static void test_sizes(void **state)
+TEST_WITH(test_sizes, begin, NULL)
 {
     uint8_t bytes[SHAKE_BYTES_MAX];
     struct shake to;
 
-    (void)state;
     memcpy(bytes, client.out, SHAKE_HELLO_BYTES);
     for (unsigned size = 0; size < 65536; size += size < 1024 ? 1 : 256) {
         bytes[6] = (uint8_t)(size >> 8);
@@ -256,11 +237,10 @@ static void test_sizes(void **state)
 }
 
 /* Names and versions of a stranger do not reach a terminal as they are. */
-static void test_texts(void **state)
+TEST_WITH(test_texts, begin, NULL)
 {
     char text[8];
 
-    (void)state;
     shake_text(text, sizeof(text), "\x1b[31mred and more", 14);
     assert_string_equal(text, "?[31mre");
     shake_text(text, sizeof(text), "abc", 2);
@@ -268,34 +248,12 @@ static void test_texts(void **state)
 }
 
 /* Ends whose layouts differ must not talk to each other. */
-static void test_a_protocol_is_of_all_its_numbers(void **state)
+TEST(test_a_protocol_is_of_all_its_numbers)
 {
     const uint32_t layout[] = {5, 64, 128}, other[] = {5, 64, 136}, newer[] = {6, 64, 128};
 
-    (void)state;
     assert_int_equal(meet_protocol(layout, 3), meet_protocol(layout, 3));
     assert_int_not_equal(meet_protocol(layout, 3), meet_protocol(other, 3));
     assert_int_not_equal(meet_protocol(layout, 3), meet_protocol(newer, 3));
     assert_int_not_equal(meet_protocol(layout, 3), meet_protocol(layout, 2));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_the_right_secret, begin),
-        cmocka_unit_test_setup(test_another_secret, begin),
-        cmocka_unit_test_setup(test_a_false_server, begin),
-        cmocka_unit_test_setup(test_busy, begin),
-        cmocka_unit_test_setup(test_another_version, begin),
-        cmocka_unit_test_setup(test_cut_short, begin),
-        cmocka_unit_test_setup(test_turned_bits, begin),
-        cmocka_unit_test_setup(test_said_again, begin),
-        cmocka_unit_test_setup(test_reflected, begin),
-        cmocka_unit_test_setup(test_a_proof_is_no_answer, begin),
-        cmocka_unit_test_setup(test_sizes, begin),
-        cmocka_unit_test_setup(test_texts, begin),
-        cmocka_unit_test(test_a_protocol_is_of_all_its_numbers),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,32 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of the history of runs: what is added is there, once, whole or not at all, whoever writes. */
-#include <math.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "harness/history/history.h"
 #include "harness/history/history_db.h"
 #include "history_scene.h"
+#include "tests/unit/unit.h"
 
 #define STARTED "2026-01-01T00:00:00Z"
 
 /* A folder for the while goes with its process, though that is killed. */
-static void test_scratch_ends_with_its_process(void **state)
+TEST(test_scratch_ends_with_its_process)
 {
     char path[4096] = "", error[512] = "", *folder = NULL;
     int fds[2];
 
-    (void)state;
     assert_int_equal(scratch_make(&folder, error, sizeof(error)), 0);
     assert_int_equal(access(folder, W_OK), 0);
     snprintf(path, sizeof(path), "%s", folder);
@@ -72,7 +63,7 @@ static void check_series(const struct history *h)
     assert_string_equal(h->series[2].runs[1]->name, "one-2");
 }
 
-static void test_series_are_as_the_folders_have_them(void **state)
+TEST_WITH(test_series_are_as_the_folders_have_them, set_up, tear_down)
 {
     struct scene *s = *state;
     struct history h;
@@ -134,7 +125,7 @@ static void write_r(const struct scene *s, unsigned launches, double first, doub
 /* A run that is there is replaced by what its folder says now, never by an older copy, and so are its files, of
  * which those of a benchmark that vanished go. Whether it is good follows what it says: of the same data the word
  * stays, and what is accepted is taken in any case. */
-static void test_a_run_that_is_added_again(void **state)
+TEST_WITH(test_a_run_that_is_added_again, set_up, tear_down)
 {
     static const struct {
         unsigned launches;
@@ -199,7 +190,7 @@ static void test_a_run_that_is_added_again(void **state)
     assert_sound(s->db);
 }
 
-static void test_since(void **state)
+TEST_WITH(test_since, set_up, tear_down)
 {
     static const char *const good[][2] = {{"2026", "2026-01-01T00:00:00Z"},
                                           {"2026-02", "2026-02-01T00:00:00Z"},
@@ -213,7 +204,6 @@ static void test_since(void **state)
     const time_t now = 1767225600; /* 2026-01-01 */
     char since[PICK_SINCE_BYTES];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
         assert_int_equal(pick_since(good[i][0], now, since, sizeof(since)), 0);
         assert_string_equal(since, good[i][1]);
@@ -255,7 +245,7 @@ static void write_at_once(const struct scene *s, const char paths[WRITERS][128])
 
 /* Half of the writers come with a run of their own, a quarter each with one that was killed and with the one that
  * was resumed: whoever comes last, what is longer stays, and it is whole. */
-static void test_many_writers_and_no_file_yet(void **state)
+TEST_WITH(test_many_writers_and_no_file_yet, set_up, tear_down)
 {
     struct scene *s = *state, copy;
     char paths[WRITERS][128];
@@ -295,7 +285,7 @@ static void nap_us(long us)
 }
 
 /* Killed at whatever instant: the run is there with all its values, or not at all. */
-static void test_a_killed_writer_leaves_all_or_nothing(void **state)
+TEST_WITH(test_a_killed_writer_leaves_all_or_nothing, set_up, tear_down)
 {
     struct scene *s = *state;
     char path[128], error[512] = "";
@@ -321,7 +311,7 @@ static void test_a_killed_writer_leaves_all_or_nothing(void **state)
     add(s, "one", 26, true);
 }
 
-static void test_no_space(void **state)
+TEST_WITH(test_no_space, set_up, tear_down)
 {
     struct scene *s = *state;
     char path[128], error[512] = "";
@@ -358,7 +348,7 @@ static void assert_refused(const struct scene *s, const char *name, bool create,
     assert_non_null(strstr(error, path));
 }
 
-static void test_what_is_no_history(void **state)
+TEST_WITH(test_what_is_no_history, set_up, tear_down)
 {
     struct scene *s = *state;
     char path[160], said[16], error[512] = "";
@@ -391,7 +381,7 @@ static void test_what_is_no_history(void **state)
 }
 
 /* Another process holds it in a transaction. */
-static void test_locked_for_too_long(void **state)
+TEST_WITH(test_locked_for_too_long, set_up, tear_down)
 {
     struct scene *s = *state;
     char path[128], error[512] = "", command[256];
@@ -427,19 +417,4 @@ static void test_locked_for_too_long(void **state)
     close(to[1]);
     assert_int_equal(err, -EBUSY);
     assert_int_equal(count_runs(s), 1);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_scratch_ends_with_its_process),
-                                       TEST(test_series_are_as_the_folders_have_them),
-                                       TEST(test_a_run_that_is_added_again),
-                                       TEST(test_since),
-                                       TEST(test_many_writers_and_no_file_yet),
-                                       TEST(test_a_killed_writer_leaves_all_or_nothing),
-                                       TEST(test_no_space),
-                                       TEST(test_what_is_no_history),
-                                       TEST(test_locked_for_too_long)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

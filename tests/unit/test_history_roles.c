@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of what the runs of a history are to one that is held against them, and to each of its cases. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "harness/history/history_db.h"
 #include "history_scene.h"
+#include "tests/unit/unit.h"
 
 #define KEY(op) "memory|op=op" #op "|bandwidth|GB/s"
 
@@ -51,7 +45,7 @@ static void accept_run(const struct scene *s, unsigned i, bool good, const char 
     add_path(s, path, good, true, keys);
 }
 
-static void test_good_runs_are_baselines(void **state)
+TEST_WITH(test_good_runs_are_baselines, set_up, tear_down)
 {
     struct scene *s = *state;
 
@@ -64,7 +58,7 @@ static void test_good_runs_are_baselines(void **state)
     assert_chosen(s, "one-3", "2026-01-04T00:00:00Z", 0, "", "L0 L1");
 }
 
-static void test_the_first_runs_are_anchors(void **state)
+TEST_WITH(test_the_first_runs_are_anchors, set_up, tear_down)
 {
     struct scene *s = *state;
 
@@ -76,7 +70,7 @@ static void test_the_first_runs_are_anchors(void **state)
 }
 
 /* No run before it counts any more, and it counts whatever it was; earlier runs see what they saw. */
-static void test_an_accepted_change_is_a_new_reference(void **state)
+TEST_WITH(test_an_accepted_change_is_a_new_reference, set_up, tear_down)
 {
     struct scene *s = *state;
 
@@ -93,7 +87,7 @@ static void test_an_accepted_change_is_a_new_reference(void **state)
     assert_chosen(s, LATER, 2, "", "L6 L7");
 }
 
-static void test_a_case_has_a_reference_of_its_own(void **state)
+TEST_WITH(test_a_case_has_a_reference_of_its_own, set_up, tear_down)
 {
     struct scene *s = *state;
 
@@ -126,7 +120,7 @@ static void add_in_second(const struct scene *s, const char *name, bool accepted
     add_path(s, path, true, accepted, NULL);
 }
 
-static void test_runs_of_one_second_come_in_the_order_they_were_added_in(void **state)
+TEST_WITH(test_runs_of_one_second_come_in_the_order_they_were_added_in, set_up, tear_down)
 {
     struct scene *s = *state;
 
@@ -144,7 +138,7 @@ static void test_runs_of_one_second_come_in_the_order_they_were_added_in(void **
 }
 
 /* Of a folder all count, also those that began later; one that is there twice counts once. */
-static void test_runs_of_a_folder(void **state)
+TEST_WITH(test_runs_of_a_folder, set_up, tear_down)
 {
     struct scene *s = *state;
     const struct history_run run = {
@@ -180,7 +174,7 @@ static void test_runs_of_a_folder(void **state)
 
 /* Of 164 runs, copies of one but the last, the rows of those between the first and the last go, and those of runs that are
  * not good; where a case has a reference of its own its first ones stay, too. */
-static void test_rows_of_the_first_and_the_last_are_kept(void **state)
+TEST_WITH(test_rows_of_the_first_and_the_last_are_kept, set_up, tear_down)
 {
     struct scene *s = *state;
     char said[512];
@@ -214,18 +208,4 @@ static void test_rows_of_the_first_and_the_last_are_kept(void **state)
     add(s, "one", 5, true);
     assert_true(sqlite(s->db, LEFT, said, sizeof(said)));
     assert_true(!strncmp(said, "1,2,3,4,", 8));
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(test_good_runs_are_baselines),
-        TEST(test_the_first_runs_are_anchors),
-        TEST(test_an_accepted_change_is_a_new_reference),
-        TEST(test_a_case_has_a_reference_of_its_own),
-        TEST(test_runs_of_one_second_come_in_the_order_they_were_added_in),
-        TEST(test_runs_of_a_folder),
-        TEST(test_rows_of_the_first_and_the_last_are_kept)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

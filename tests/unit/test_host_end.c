@@ -1,17 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the process at an end of a launch reports of itself and of other ranks: facts, by notices alone. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
 #include "harness/hosts/end.h"
+#include "tests/unit/unit.h"
 
 /* An end whose process writes this to standard error; ended. */
 static struct end say(const char *text)
@@ -29,7 +19,7 @@ static struct end say(const char *text)
 
 /* Rank 0's first word counts, whenever it comes: MPICH ends all ranks for the sake of one. Sentences name nobody,
  * nor does a rank itself, one without a number, or half a notice. */
-static void test_who_is_lost(void **state)
+TEST(test_who_is_lost)
 {
     static const struct {
         const char *text;
@@ -55,7 +45,6 @@ static void test_who_is_lost(void **state)
         {"a " GONE("1", "0"), NOTICE_NONE, 0, 0},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct end e = say(cases[i].text);
 
@@ -69,7 +58,7 @@ static void test_who_is_lost(void **state)
 }
 
 /* Only a notice sets a flag; the first and the last line are without it, those of people. */
-static void test_flags_and_lines(void **state)
+TEST(test_flags_and_lines)
 {
     static const struct {
         const char *text;
@@ -85,7 +74,6 @@ static void test_flags_and_lines(void **state)
          "rank 0: zzz", "yyy", "rank 0: zzz"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct end e = say(cases[i].text);
 
@@ -100,14 +88,13 @@ static void test_flags_and_lines(void **state)
 }
 
 /* What is written is what is read. */
-static void test_written(void **state)
+TEST(test_written)
 {
     static const enum notice_kind kinds[] = {NOTICE_LISTENING, NOTICE_PORT_TAKEN, NOTICE_LOST,
                                              NOTICE_GONE, NOTICE_SILENT};
     char line[200];
     int kept = dup(STDERR_FILENO), ends[2];
 
-    (void)state;
     setenv(NOTICE_LAUNCHED, "1", 1);
     assert_int_equal(pipe(ends), 0);
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
@@ -129,15 +116,4 @@ static void test_written(void **state)
     close(ends[0]);
     close(ends[1]);
     unsetenv(NOTICE_LAUNCHED);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_who_is_lost),
-        cmocka_unit_test(test_flags_and_lines),
-        cmocka_unit_test(test_written),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,29 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the intervals of few samples and of few launches cover, by a generator that is no part of the
 // program: docs/statistics.md has these tables.
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "core/stats.h"
+#include "tests/unit/unit.h"
 
 #define SERIES 4000
 #define MANY   100000 // launches that tell what is true
 
 // A multiplicative congruential generator (L'Ecuyer 1999, table 2, modulus 2^61 - 1).
-static uint64_t state;
+static uint64_t drawn;
 
 static double uniform(void)
 {
-    state = (uint64_t)((unsigned __int128)state * 437799614237992725u % 2305843009213693951u);
-    return (double)state / 2305843009213693951.0;
+    drawn = (uint64_t)((unsigned __int128)drawn * 437799614237992725u % 2305843009213693951u);
+    return (double)drawn / 2305843009213693951.0;
 }
 
 // The polar method.
@@ -47,17 +37,16 @@ static void autoregressive(double phi, double *x, size_t n)
 }
 
 // Of all series, in %: the share that has an interval, and that whose interval misses.
-static void few_samples_have_a_true_interval_or_none(void **unused)
+TEST(few_samples_have_a_true_interval_or_none)
 {
     const size_t n[] = {7, 15, 20, 30, 50, 100};
     const double phi[] = {0, 0.5, 0.9};
 
-    (void)unused;
     for (int p = 0; p < 3; p++)
         for (size_t i = 0; i < sizeof(n) / sizeof(n[0]); i++) {
             double x[100], told = 0, wrong = 0;
 
-            state = 20240229 + n[i];
+            drawn = 20240229 + n[i];
             for (int k = 0; k < SERIES / 4; k++) {
                 struct median_ci ci;
 
@@ -108,15 +97,14 @@ static void truth_of(enum kind kind, double *centre, double *median)
     free(x);
 }
 
-static void launches_are_covered(void **unused)
+TEST(launches_are_covered)
 {
     const size_t n[] = {2, 3, 4, 5, 6, 10, 30};
 
-    (void)unused;
     for (enum kind k = NORMAL; k < KINDS; k++) {
         double centre, median, x[32];
 
-        state = 4711 + k;
+        drawn = 4711 + k;
         truth_of(k, &centre, &median);
         for (size_t i = 0; i < sizeof(n) / sizeof(n[0]); i++) {
             double of_centre = 0, of_median = 0;
@@ -139,13 +127,12 @@ static void launches_are_covered(void **unused)
 }
 
 // R: exp(t.test(log(c(10, 11, 12)))$conf.int)
-static void launches_by_hand(void **unused)
+TEST(launches_by_hand)
 {
     const double x[] = {10, 12, 11}, same[] = {5, 5}, below[] = {-1, 1};
     const double far[] = {100, 101, 100.5, 100.2, 140};
     struct median_ci ci;
 
-    (void)unused;
     double logs[] = {log(10), log(12), log(11)}, mean = (logs[0] + logs[1] + logs[2]) / 3;
     double variance =
         (pow(logs[0] - mean, 2) + pow(logs[1] - mean, 2) + pow(logs[2] - mean, 2)) / 2;
@@ -163,13 +150,4 @@ static void launches_by_hand(void **unused)
     assert_int_equal(stats_ci_launches(x, 0, 0.95, &ci), -EINVAL);
     assert_int_equal(stats_ci_launches(far, 5, 0.95, &ci), 0); // of five at least their range
     assert_true(ci.low <= 100 && ci.high >= 140);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(few_samples_have_a_true_interval_or_none),
-                                       cmocka_unit_test(launches_are_covered),
-                                       cmocka_unit_test(launches_by_hand)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which rows are a job, what bounds it, and which are other ways to do it: made by hand. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/job.h"
+#include "tests/unit/unit.h"
 
 static const struct bench_column told_columns[] = {{.name = "size", .flags = COLUMN_BYTES},
                                                    {.name = "nodes", .flags = COLUMN_OUTCOME},
@@ -56,9 +48,8 @@ static size_t find(const struct job_row *rows, size_t n, struct job_rows *all, s
     return jobs_find(all, jobs, 8);
 }
 
-static void the_first_case_at_the_most_ranks_is_the_job(void **state)
+TEST(the_first_case_at_the_most_ranks_is_the_job)
 {
-    (void)state;
     const struct job_row rows[] = {
         ROW("waits", "percent", P("x", "4", "4096", "a", "2", "1"),
             99), /* of one rank: another row */
@@ -89,9 +80,8 @@ static void the_first_case_at_the_most_ranks_is_the_job(void **state)
     assert_true(isnan(jobs[1].share) && isnan(jobs[1].lost) && isnan(jobs[1].scaled));
 }
 
-static void what_the_shares_leave_is_the_rest(void **state)
+TEST(what_the_shares_leave_is_the_rest)
 {
-    (void)state;
     const char *const *one = P("x", "2", "4096", "a", "1", "");
     const char *const *three = P("x", "2", "4096", "a", "3", "");
     struct job_row rows[] = {
@@ -121,9 +111,8 @@ static void what_the_shares_leave_is_the_rest(void **state)
 }
 
 /* What stands first at the most ranks is the job, though it failed: what is faster there is another way. */
-static void a_job_that_failed_is_no_other_way(void **state)
+TEST(a_job_that_failed_is_no_other_way)
 {
-    (void)state;
     struct job_row rows[] = {
         ROW("rate", "op/s", P("x", "2", "4096", "a", "2", ""), 50),
         ROW("rate", "op/s", P("x", "1", "4096", "a", "1", ""), 40),
@@ -152,14 +141,4 @@ static void a_job_that_failed_is_no_other_way(void **state)
     rows[2].failed = false; /* it was skipped, as this machine cannot do it */
     assert_int_equal(find(rows, 10, &all, jobs), 3);
     assert_int_equal(jobs[0].row, 5);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_case_at_the_most_ranks_is_the_job),
-        cmocka_unit_test(what_the_shares_leave_is_the_rest),
-        cmocka_unit_test(a_job_that_failed_is_no_other_way)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,24 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a report says of a job: planted ways that are faster, and none. The runs are made up, with their noise; what is said of
  * rows is the built benchmark's. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/rng.h"
-#include "harness/document/document.h"
-#include "harness/report/headline.h"
-#include "harness/report/report.h"
 #include "harness/report/series.h"
-#include "harness/report/summary.h"
-#include "tests/unit/built_benches.h"
-#include "tests/unit/fake_run.h"
+#include "tests/unit/made_run.h"
+#include "tests/unit/unit.h"
 
 static const char *const params[] = {
     "model", "ranks", "bucket",        "overlap",   "nodes",     "rank",   "part",   "ps",
@@ -36,38 +22,7 @@ struct plan {
 
 static const struct plan plain = {.launches = 3, .ms = 250, .of = {1, 1, 1}, .launch_sd = 0.01};
 
-static struct rng rng;
-
-struct scene {
-    struct fake_run f;
-    FILE *rows, *plan;
-    unsigned cases;
-    struct report r;
-    struct headlines h;
-};
-
-static char *told; /* run.json */
-
-static int ask_bench(void **state)
-{
-    (void)state;
-    struct bench_list list = built_benches();
-    json_t *meta = json_pack("{s:i,s:s,s:{},s:{s:O,s:O}}", "schema", 2, "run", "made", "machine",
-                             "benchmarks", "step", bench_list_find(&list, "step")->described,
-                             "gemm", bench_list_find(&list, "gemm")->described);
-    rng_seed(&rng, 1);
-    told = json_dumps(meta, 0);
-    json_decref(meta);
-    bench_list_release(&list);
-    return told ? 0 : -1;
-}
-
-static int forget_bench(void **state)
-{
-    (void)state;
-    free(told);
-    return 0;
-}
+static struct rng rng = {{1, 2, 3, 4}};
 
 static void add_row(struct scene *s, unsigned launch, const char *bucket, const char *metric,
                     const char *unit, double value)
@@ -80,11 +35,7 @@ static void add_row(struct scene *s, unsigned launch, const char *bucket, const 
     snprintf(number, sizeof(number), "%u", s->cases);
     fake_row_init(&row, number, launch, metric, unit, value);
     row.origin = "measured";
-    row.param_names = params;
-    row.n_params = N_PARAMS;
-    for (size_t i = 0; i < N_PARAMS; i++)
-        row.params[i] = values[i];
-    row_print_csv(s->rows, &row);
+    scene_row(s, &row, params, values, N_PARAMS);
 }
 
 /* Batch 32 on 4 ranks. */
@@ -104,53 +55,26 @@ static void add_case(struct scene *s, const struct plan *p, const char *bucket, 
 static void measure(struct scene *s, const struct plan *p)
 {
     static const char *const buckets[BUCKETS] = {"1048576", "5242880", "104857600"};
-    const char *paths[1];
-    char error[512] = "";
 
-    *s = (struct scene){.cases = 0};
-    fake_run_init(&s->f);
-    paths[0] = s->f.path;
-    fake_run_write(&s->f, "run.json", told);
-    s->plan = fake_run_open(&s->f, "plan.csv", "w");
-    fputs(FAKE_PLAN_HEADER, s->plan);
-    s->rows = fake_run_open(&s->f, "step.csv", "w");
-    row_print_csv_header(s->rows, params, N_PARAMS);
+    scene_begin(s, "step", params, N_PARAMS);
     add_case(s, p, "26214400", 1);
     for (unsigned i = 0; i < BUCKETS; i++)
         if (p->of[i] > 0)
             add_case(s, p, buckets[i], p->of[i]);
-    fclose(s->rows);
-    fclose(s->plan);
-    if (report_load(&s->r, paths, 1, error, sizeof(error)))
-        fail_msg("%s", error);
-    headlines_make(&s->r, &s->h);
+    scene_read(s);
     assert_int_equal(s->h.jobs.n, 1);
 }
 
-static void release(struct scene *s)
+static void says(struct scene *s, const char *texts)
 {
-    report_release(&s->r);
-    fake_run_release(&s->f);
-}
+    char *text = scene_answers(s);
 
-static void says(struct scene *s, const char *part, bool wanted)
-{
-    struct document *d = document_new(&s->r.pool);
-    char *text = NULL;
-    size_t len = 0;
-    FILE *out = open_memstream(&text, &len);
-
-    summary_answers(&s->r, &s->h, 0, d);
-    assert_int_equal(document_write_markdown(d, out), 0);
-    fclose(out);
-    if (!strstr(text, part) == wanted)
-        fail_msg("'%s' is %s in:\n%s", part, wanted ? "not" : "", text);
+    assert_says(text, texts);
     free(text);
 }
 
-static void a_way_that_saves_time_is_the_answer(void **state)
+TEST(a_way_that_saves_time_is_the_answer)
 {
-    (void)state;
     struct plan p = plain;
     struct scene s;
     p.of[0] = 0.91;
@@ -160,43 +84,39 @@ static void a_way_that_saves_time_is_the_answer(void **state)
     assert_non_null(j->way);
     assert_string_equal(report_param(j->bench, j->way, "bucket"), "5242880");
     assert_true(j->saving > 21 && j->saving < 29 && j->low < j->saving && j->high > j->saving);
-    says(&s, "61 % of the step", true);
-    says(&s, "buckets of 5 MiB", true);
+    says(&s, "61 %|5 MiB");
     /* the table has the job, too, and not the fastest way */
     assert_ptr_equal(s.h.all[0].runs[0].best, j->c);
     assert_non_null(strstr(headline_what(&s.r.pool, &s.h.all[0].runs[0]), "first of 4"));
-    release(&s);
+    scene_release(&s);
 }
 
-static void what_is_in_the_noise_is_not_advised(void **state)
+TEST(what_is_in_the_noise_is_not_advised)
 {
-    (void)state;
     struct plan p = plain;
     struct scene s;
     p.of[0] = 0.99; /* less than is worth it, and proven */
     p.launch_sd = 1e-4;
     measure(&s, &p);
     assert_null(s.h.jobs.all[0].way);
-    says(&s, "buckets of", false);
-    says(&s, "--overlap none,backward", true); /* nobody measured it */
-    release(&s);
+    says(&s, "!buckets of|--overlap none,backward"); /* nobody measured it */
+    scene_release(&s);
     p = plain;
     p.of[0] = 0.8;
     p.launches = 1; /* no interval */
     measure(&s, &p);
     assert_null(s.h.jobs.all[0].way);
-    release(&s);
+    scene_release(&s);
     p.launches = 3;
     p.launch_sd = 0.3;
     measure(&s, &p);
     assert_null(s.h.jobs.all[0].way);
-    release(&s);
+    scene_release(&s);
 }
 
 /* Where all ways take as long, one of 100 runs may advise one; and the interval of a real saving holds it, in 95 of 100. */
-static void advice_is_right_as_often_as_it_says(void **state)
+TEST(advice_is_right_as_often_as_it_says)
 {
-    (void)state;
     unsigned advised = 0, inside = 0, found = 0;
     const unsigned runs = 60;
     struct plan p = plain;
@@ -208,16 +128,9 @@ static void advice_is_right_as_often_as_it_says(void **state)
         advised += !(i % 2) && j->way;
         found += i % 2 && j->way;
         inside += i % 2 && j->way && j->low <= 20 && j->high >= 20;
-        release(&s);
+        scene_release(&s);
     }
     assert_true(advised <= 4 && found >= runs * 9 / 10 && inside >= found * 88 / 100);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_way_that_saves_time_is_the_answer),
-                                       cmocka_unit_test(what_is_in_the_noise_is_not_advised),
-                                       cmocka_unit_test(advice_is_right_as_often_as_it_says)};
-
-    return cmocka_run_group_tests(tests, ask_bench, forget_bench);
-}
+TESTS_WITH(told_ask, told_forget);

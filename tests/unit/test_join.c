@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Limits joined to rows: the right rows, the right limit, and no other. */
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "harness/limits/limits_row.h"
 #include "tests/unit/built_benches.h"
+#include "tests/unit/unit.h"
 
 /* GPUs A and B have NVLinks between them, as A, E and F do; C has some, but to none of them. The way of B to the root is
  * slower than its link. */
@@ -106,9 +103,8 @@ static void check(const char *bench, const char *header, const struct joined *al
 
 static const char memory[] = "op,threads,node,memory_node,level,address,metric,unit,value";
 
-static void test_memory(void **state)
+TEST(test_memory)
 {
-    (void)state;
     CHECK("memory", memory, {"triad,64,any,local,DRAM,,bandwidth,GB/s,150", 307.2},
           {"triad,64,any,local,L3,,bandwidth,GB/s,900", NAN},
           {"triad,64,0,local,DRAM,,bandwidth,GB/s,75", NAN},
@@ -130,7 +126,7 @@ static void test_memory(void **state)
 
 /* By hand: write moves 2 bytes for each that counts, copy and scale 3 for 2, add and triad 4 for 3. A CPU that notices whole
  * lines fills fewer of them, or none. */
-static void test_lines_that_stores_fill(void **state)
+TEST(test_lines_that_stores_fill)
 {
     static const struct {
         const char *op, *fills;
@@ -151,7 +147,6 @@ static void test_lines_that_stores_fill(void **state)
         {"triad", "no", 320, 307.2, NAN},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct joined_limit l;
         char row[128];
@@ -169,9 +164,8 @@ static void test_lines_that_stores_fill(void **state)
     }
 }
 
-static void test_gemm(void **state)
+TEST(test_gemm)
 {
-    (void)state;
     CHECK("gemm", "dtype,accumulate,address,unit,origin,value",
           {"bf16,f32,A,TFLOP/s,measured,800", 1000}, {"bf16,f32,B,TFLOP/s,measured,400", 500},
           {"f64,f64,A,TFLOP/s,measured,50", 60}, {"e4m3,f32,A,TFLOP/s,measured,250", 300},
@@ -183,11 +177,10 @@ static void test_gemm(void **state)
           {"bf16,f32,B,TFLOP/s,simulated,1", 500}); /* what NVML says stands */
 }
 
-static void test_copies(void **state)
+TEST(test_copies)
 {
     struct joined_limit l;
 
-    (void)state;
     CHECK("copy", "source,destination,direction,access,path,address,unit,value",
           {"node0,cuda:0,one-way,,,A,GB/s,50", 63}, {"cuda:0,node0,forward,,,A,GB/s,50", 63},
           {"cuda:0,node0,sum,,,A,GB/s,90", 126}, {"node0,cuda:1,one-way,,,B,GB/s,25", 31.5},
@@ -205,11 +198,10 @@ static void test_copies(void **state)
     assert_non_null(strstr(l.source, "sysfs: both directions"));
 }
 
-static void test_collectives_of_one_node(void **state)
+TEST(test_collectives_of_one_node)
 {
     struct joined_limit l;
 
-    (void)state;
     CHECK("allreduce",
           "op,metric,backend,nodes,model,rehearsal,gpu_addresses,busbw_per_link,unit,value",
           /* gather and scatter load the root's links alone, which need not be the slowest */
@@ -237,12 +229,4 @@ static void test_collectives_of_one_node(void **state)
     assert_string_equal(l.link, "nvlink");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_memory),
-                                       cmocka_unit_test(test_lines_that_stores_fill),
-                                       cmocka_unit_test(test_gemm), cmocka_unit_test(test_copies),
-                                       cmocka_unit_test(test_collectives_of_one_node)};
-
-    return cmocka_run_group_tests(tests, load, release);
-}
+TESTS_WITH(load, release);

@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which choices of a benchmark are kept for a run, on a made-up benchmark and rows. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "harness/run/launch.h"
+#include "tests/unit/unit.h"
 
 static const char *const units[] = {"auto", "wide", "narrow", NULL};
 
@@ -34,7 +26,7 @@ static void read_rows(const char *cells, struct table *t)
 }
 
 /* What the rows agree on, of what the arguments left open, and the option takes. */
-static void test_what_is_kept(void **state)
+TEST(test_what_is_kept)
 {
     static const char *const cases[][3] = {
         {"--size 8", "wide,narrow,\n", "--vector-unit wide"},
@@ -55,7 +47,6 @@ static void test_what_is_kept(void **state)
         {"", ",,many\n", ""},
         {"", ",,0\n", ""}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct launch l = launch;
         struct table t;
@@ -71,13 +62,12 @@ static void test_what_is_kept(void **state)
 }
 
 /* The first launch that chose decides, for the later ones too, even that each of them chooses. */
-static void test_who_decides(void **state)
+TEST(test_who_decides)
 {
     static const char *const cases[][3] = {{"wide,,\n", "narrow,,\n", "--vector-unit wide"},
                                            {",,\n", "narrow,,\n", "--vector-unit narrow"},
                                            {"wide,,\nnarrow,,\n", "narrow,,\n", ""}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct kept kept = {0};
         struct launch l = launch;
@@ -92,11 +82,4 @@ static void test_who_decides(void **state)
         assert_string_equal(kept_of(&kept, &l), cases[i][2]);
         kept_release(&kept);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_what_is_kept),
-                                       cmocka_unit_test(test_who_decides)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

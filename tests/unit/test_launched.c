@@ -1,16 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the environment tells of a launcher: how many processes, or only that there may be others. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/group/mpi.h"
+#include "tests/unit/unit.h"
 
 /* Nothing but these in the environment, and how cmocka is to tell of it. */
 static void set(char *variables)
@@ -28,7 +19,7 @@ static void set(char *variables)
         putenv(v);
 }
 
-static void test_launchers(void **state)
+TEST(test_launchers)
 {
     static const struct {
         const char *variables;
@@ -58,7 +49,6 @@ static void test_launchers(void **state)
         {"WORLD_SIZE=8 RANK=1 LOCAL_RANK=1 OMPI_COMM_WORLD_SIZE=4", 4, NULL, false},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         char variables[128];
 
@@ -72,11 +62,4 @@ static void test_launchers(void **state)
             assert_null(mpi_unknown());
         set((char[]){""}); /* before its strings are gone */
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_launchers)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

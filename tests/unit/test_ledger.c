@@ -1,22 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The noise ledger: differences of two marks, thresholds of a disturbance, and what cannot be told. */
-#include <math.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "core/ledger.h"
 #include "tests/unit/scratch_tree.h"
+#include "tests/unit/unit.h"
 
 static const char *disturbance(const struct ledger *l)
 {
@@ -27,13 +19,12 @@ static const char *disturbance(const struct ledger *l)
     return text;
 }
 
-static void test_differences(void **state)
+TEST(test_differences)
 {
     struct ledger_mark before = {1000000000, 100, 1000, 0, 5, 50, 1, 1000, 3000, 7, 20, 0, {0}};
     struct ledger_mark after = {3500000000, 110, 1500, 0, 8, 54, 3, 1011, 2500, 9, 50, 70, {0}};
     struct ledger l;
 
-    (void)state;
     ledger_between(&before, &after, &l);
     assert_float_equal(l.elapsed_s, 2.5, 1e-12);
     assert_float_equal(l.steal_percent, 2, 1e-12); /* 10 of 500 ticks */
@@ -49,7 +40,7 @@ static void test_differences(void **state)
 }
 
 /* An idle CPU has nothing that could be stolen. */
-static void test_steal_is_of_the_time_that_was_wanted(void **state)
+TEST(test_steal_is_of_the_time_that_was_wanted)
 {
     static const struct {
         double seconds, user, idle, steal, percent; /* NAN: not known */
@@ -65,7 +56,6 @@ static void test_steal_is_of_the_time_that_was_wanted(void **state)
         {0, -1, 0, 1, NAN, "nor is 1 of 0 endless"},
     };
 
-    (void)state;
     assert_int_equal(sysconf(_SC_CLK_TCK), 100);
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct ledger_mark before = {.steal_ticks = 70, .total_ticks = 5000, .idle_ticks = 3000};
@@ -83,7 +73,7 @@ static void test_steal_is_of_the_time_that_was_wanted(void **state)
     }
 }
 
-static void test_what_the_system_hides_stays_unknown(void **state)
+TEST(test_what_the_system_hides_stays_unknown)
 {
     struct ledger_mark hidden = {.steal_ticks = NAN,
                                  .total_ticks = NAN,
@@ -94,7 +84,6 @@ static void test_what_the_system_hides_stays_unknown(void **state)
     struct ledger l, none;
     const double *value = (const double *)&none;
 
-    (void)state;
     later.at_ns = 10000000000;
     ledger_between(&hidden, &later, &l);
     assert_true(isnan(l.steal_percent) && isnan(l.cpu_mhz_low) && isnan(l.cpu_mhz_high));
@@ -108,7 +97,7 @@ static void test_what_the_system_hides_stays_unknown(void **state)
 }
 
 /* Each threshold from just below and just above, with its number in the text; clock of 3000 MHz. */
-static void test_thresholds(void **state)
+TEST(test_thresholds)
 {
     static const struct {
         double elapsed_s;
@@ -125,7 +114,6 @@ static void test_thresholds(void **state)
         {10, offsetof(struct ledger, quota_throttled_ms), 10, 11, "11 ms"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         /* Waiting is no disturbance, nor is touching fresh memory. */
         struct ledger l = {.elapsed_s = cases[i].elapsed_s,
@@ -142,7 +130,7 @@ static void test_thresholds(void **state)
     }
 }
 
-static void test_all_at_once_and_a_short_text(void **state)
+TEST(test_all_at_once_and_a_short_text)
 {
     const struct ledger l = {.elapsed_s = 1,
                              .steal_percent = 3.14,
@@ -155,7 +143,6 @@ static void test_all_at_once_and_a_short_text(void **state)
     char text[24];
     int commas = 0;
 
-    (void)state;
     for (const char *at = disturbance(&l); (at = strchr(at, ',')); at++)
         commas++;
     assert_int_equal(commas, 5);
@@ -165,7 +152,7 @@ static void test_all_at_once_and_a_short_text(void **state)
     assert_non_null(strstr(text, "3.1"));
 }
 
-static void test_marks_count_real_events(void **state)
+TEST(test_marks_count_real_events)
 {
     enum { PAGES = 64 };
     struct ledger_mark before, after;
@@ -173,7 +160,6 @@ static void test_marks_count_real_events(void **state)
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     struct timespec nap = {0, 2000000};
 
-    (void)state;
     ledger_mark(&before);
     char *memory =
         mmap(NULL, PAGES * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -198,7 +184,7 @@ static void test_marks_count_real_events(void **state)
 }
 
 /* The other end of a copy lives until after the last mark: what it sees counts all the same. */
-static void test_a_child_that_still_runs_counts(void **state)
+TEST(test_a_child_that_still_runs_counts)
 {
     char path[64];
     struct ledger_mark before, after;
@@ -206,7 +192,6 @@ static void test_a_child_that_still_runs_counts(void **state)
     int fds[2];
     char done;
 
-    (void)state;
     snprintf(path, sizeof(path), "/proc/self/task/%ld/children", (long)getpid());
     if (access(path, R_OK)) {
         print_message("skipped: this kernel does not list a task's children\n");
@@ -235,7 +220,7 @@ static void test_a_child_that_still_runs_counts(void **state)
 }
 
 /* Other CPUs are idle, or another's: they are no part of what our threads lost. */
-static void test_steal_of_some_cpus(void **state)
+TEST(test_steal_of_some_cpus)
 {
     static char text[] = "cpu  3000 0 0 300 0 0 0 500 0 0\n"
                          "cpu0 1000 0 0 100 0 0 0 0 0 0\n"
@@ -246,7 +231,6 @@ static void test_steal_of_some_cpus(void **state)
     struct ledger_ticks t;
     FILE *f = fmemopen(text, sizeof(text) - 1, "r");
 
-    (void)state;
     ledger_ticks(f, one, 1, &t);
     assert_true(t.steal == 500 && t.idle == 100 && t.total == 1000);
     rewind(f);
@@ -260,7 +244,7 @@ static void test_steal_of_some_cpus(void **state)
 
 /* Two packages and the memory of one: cores are in their package, the same package stands twice, and psys is
  * everything again. The second package begins anew at the end of its range. */
-static void test_energy_of_packages(void **state)
+TEST(test_energy_of_packages)
 {
     static const char *const zones[][3] = {
         {"intel-rapl:0", "package-0", "1000000000"},
@@ -273,7 +257,6 @@ static void test_energy_of_packages(void **state)
     struct ledger_energy before, after;
     struct scratch s;
 
-    (void)state;
     scratch_open(&s);
     ledger_energy(s.root, &before);
     assert_int_equal(before.n, 0);
@@ -307,11 +290,10 @@ static void test_energy_of_packages(void **state)
 }
 
 /* A package that is too hot slows its cores though none of them counts that. */
-static void test_heat_of_packages(void **state)
+TEST(test_heat_of_packages)
 {
     struct scratch s;
 
-    (void)state;
     scratch_open(&s);
     assert_true(isnan(ledger_throttles(s.root, 2)));
     scratch_put(&s, "cpu0/thermal_throttle/core_throttle_count", "3\n");
@@ -324,7 +306,7 @@ static void test_heat_of_packages(void **state)
 }
 
 /* Held for 1.5 s, and at work for 2 s, in microseconds or in nanoseconds. */
-static void test_quota_of_both_versions(void **state)
+TEST(test_quota_of_both_versions)
 {
     static const char *const files[][6][2] = {
         {{"proc/self/cgroup", "0::/a\n"},
@@ -350,7 +332,6 @@ static void test_quota_of_both_versions(void **state)
          {"a/b/cpu.stat", "usage_usec 2000000\nthrottled_usec 1500000\n"}},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
         struct ledger_mark mark;
         struct scratch s;
@@ -369,23 +350,4 @@ static void test_quota_of_both_versions(void **state)
         ledger_quota(s.root, &mark);
         assert_true(isnan(mark.quota_throttled_ms) && isnan(mark.quota_used_ms));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_differences),
-        cmocka_unit_test(test_steal_is_of_the_time_that_was_wanted),
-        cmocka_unit_test(test_what_the_system_hides_stays_unknown),
-        cmocka_unit_test(test_thresholds),
-        cmocka_unit_test(test_all_at_once_and_a_short_text),
-        cmocka_unit_test(test_marks_count_real_events),
-        cmocka_unit_test(test_a_child_that_still_runs_counts),
-        cmocka_unit_test(test_steal_of_some_cpus),
-        cmocka_unit_test(test_energy_of_packages),
-        cmocka_unit_test(test_heat_of_packages),
-        cmocka_unit_test(test_quota_of_both_versions),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

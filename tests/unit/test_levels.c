@@ -1,19 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two levels: found in planted mixtures, not raised on one level, in simulation and by hand.
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/levels.h"
 #include "tests/unit/series.h"
+#include "tests/unit/unit.h"
 
 #define SERIES 300
 #define N_MAX  1000
@@ -89,9 +78,8 @@ static void check_ones(int (*of)(const double *x, size_t n, struct levels *out),
         }
 }
 
-static void test_one_level_is_not_two(void **unused)
+TEST(test_one_level_is_not_two)
 {
-    (void)unused;
     check_ones(levels_of_samples, (const size_t[]){20, 50, 200}, 3, 600);
     check_ones(levels_of_launches, (const size_t[]){4, 5, 6, 10, 20}, 5, 2000);
 }
@@ -123,7 +111,7 @@ static size_t plant(struct rng *r, enum order order, double share, double noise,
 }
 
 // Where there are enough samples on both, 95 % of planted levels are found.
-static void test_planted_levels_are_found(void **unused)
+TEST(test_planted_levels_are_found)
 {
     static const struct {
         double share, noise;
@@ -131,7 +119,6 @@ static void test_planted_levels_are_found(void **unused)
     } cases[] = {{0.5, 0.005, 50},  {0.5, 0.005, 200}, {0.2, 0.005, 100},
                  {0.2, 0.005, 200}, {0.1, 0.005, 200}, {0.5, 0.01, 300}};
 
-    (void)unused;
     for (enum order order = MIXED; order <= STEP; order++)
         for (size_t c = 0; c < sizeof(cases) / sizeof(*cases); c++) {
             struct rng r;
@@ -156,7 +143,7 @@ static void test_planted_levels_are_found(void **unused)
         }
 }
 
-static void test_planted_launches_are_found(void **unused)
+TEST(test_planted_launches_are_found)
 {
     const struct {
         size_t n;
@@ -164,7 +151,6 @@ static void test_planted_launches_are_found(void **unused)
     } cases[] = {{4, 0.001, 75},  {5, 0.001, 95},  {6, 0.0025, 75},
                  {8, 0.0025, 95}, {10, 0.005, 65}, {20, 0.005, 85}};
 
-    (void)unused;
     for (size_t c = 0; c < sizeof(cases) / sizeof(*cases); c++) {
         struct rng r;
         int series = 0, found = 0;
@@ -194,13 +180,12 @@ static void assert_one(const struct levels *l)
     assert_true(isnan(l->separation) && isnan(l->p_value));
 }
 
-static void test_what_is_said_of_two_levels(void **unused)
+TEST(test_what_is_said_of_two_levels)
 {
     // Levels of 100, 101, 102 and 150, 151, 152 in equal parts; 60 and 30 samples, in turn.
     double x[90], before[90];
     struct levels l;
 
-    (void)unused;
     for (int i = 0; i < 90; i++)
         x[i] = (i % 3 == 2 ? 150 : 100) + (i + i / 3) % 3;
     memcpy(before, x, sizeof(x));
@@ -219,13 +204,12 @@ static void test_what_is_said_of_two_levels(void **unused)
     assert_true(l.two && l.low == 101 && l.high == 151 && fabs(l.share_low - 2.0 / 3) < 1e-12);
 }
 
-static void test_what_is_said_of_two_levels_of_launches(void **unused)
+TEST(test_what_is_said_of_two_levels_of_launches)
 {
     const double x[] = {100, 120, 100.3, 100.1, 120.4, 100.2};
     const double outlier[] = {100, 100.4, 100.3, 100.1, 100.2, 120};
     struct levels l;
 
-    (void)unused;
     assert_int_equal(levels_of_launches(x, 6, &l), 0);
     assert_true(l.two && fabs(l.low - 100.15) < 1e-9 && fabs(l.high - 120.2) < 1e-9);
     assert_true(fabs(l.share_high - 1.0 / 3) < 1e-12 && fabs(l.share_low - 2.0 / 3) < 1e-12);
@@ -245,12 +229,11 @@ static void test_what_is_said_of_two_levels_of_launches(void **unused)
 }
 
 // Equal values on both levels: a clock that knows only those two, or launches on two of its ticks.
-static void test_two_values_alone_are_ticks(void **unused)
+TEST(test_two_values_alone_are_ticks)
 {
     double x[100];
     struct levels l;
 
-    (void)unused;
     for (int i = 0; i < 100; i++)
         x[i] = i % 2 ? 120 : 100;
     assert_int_equal(levels_of_samples(x, 100, &l), 0);
@@ -262,13 +245,12 @@ static void test_two_values_alone_are_ticks(void **unused)
     assert_true(l.two && l.low == 100 && l.high == 120 && l.share_high == 0.5);
 }
 
-static void test_difference_that_matters(void **unused)
+TEST(test_difference_that_matters)
 {
     double x[100];
     struct levels l;
     struct rng r;
 
-    (void)unused;
     rng_seed(&r, 1);
     for (int high = 0; high < 2; high++) {
         for (int i = 0; i < 100; i++)
@@ -283,7 +265,7 @@ static void test_difference_that_matters(void **unused)
 
 // Samples on a rare level count as a level by their share, or where they come in rows of three and
 // more, ten at the least.
-static void test_rare_samples(void **unused)
+TEST(test_rare_samples)
 {
     const struct {
         int n, every, from, row, samples;
@@ -297,7 +279,6 @@ static void test_rare_samples(void **unused)
     struct levels l;
     struct rng r;
 
-    (void)unused;
     rng_seed(&r, 2);
     for (size_t c = 0; c < sizeof(cases) / sizeof(*cases); c++)
         for (int sign = -1; sign <= 1; sign += 2) {
@@ -320,13 +301,12 @@ static void test_rare_samples(void **unused)
 }
 
 // A few equal outliers, however far, do not hide the two levels of the rest.
-static void test_levels_beside_outliers(void **unused)
+TEST(test_levels_beside_outliers)
 {
     double x[1000];
     struct levels l;
     struct rng r;
 
-    (void)unused;
     rng_seed(&r, 4);
     for (int i = 0; i < 1000; i++)
         x[i] = i % 67 == 0 ? 1000 : (i % 2 ? 105 : 100) + 0.5 * rng_normal(&r);
@@ -334,12 +314,11 @@ static void test_levels_beside_outliers(void **unused)
     assert_true(l.two && fabs(l.low - 100) < 0.2 && fabs(l.high - 105) < 0.2);
 }
 
-static void test_small_and_bad_input(void **unused)
+TEST(test_small_and_bad_input)
 {
     double x[40];
     struct levels l;
 
-    (void)unused;
     for (int i = 0; i < 40; i++)
         x[i] = (i % 2 ? 200 : 100) + i / 2 % 3;
     assert_int_equal(levels_of_samples(x, LEVELS_MIN_SAMPLES - 1, &l), 0);
@@ -358,21 +337,4 @@ static void test_small_and_bad_input(void **unused)
     l = (struct levels){.two = true};
     assert_int_equal(levels_of_launches(x, 10, &l), -EDOM);
     assert_one(&l);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_said_of_two_levels),
-        cmocka_unit_test(test_what_is_said_of_two_levels_of_launches),
-        cmocka_unit_test(test_two_values_alone_are_ticks),
-        cmocka_unit_test(test_difference_that_matters),
-        cmocka_unit_test(test_rare_samples),
-        cmocka_unit_test(test_levels_beside_outliers),
-        cmocka_unit_test(test_small_and_bad_input),
-        cmocka_unit_test(test_one_level_is_not_two),
-        cmocka_unit_test(test_planted_levels_are_found),
-        cmocka_unit_test(test_planted_launches_are_found)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,15 +4,7 @@
 #include "core/hw/nvml.h"
 #include "harness/limits/limits.h"
 #include "tests/unit/scratch_tree.h"
-
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #define N(list)    (sizeof(list) / sizeof(*(list)))
 #define NEAR(a, b) assert_true(fabs((a) - (b)) < 1e-6 * fabs(b))
@@ -44,7 +36,7 @@ static double part(const struct limits *l, const char *entry, const char *name)
 
 // ---- the shipped files
 
-static void lookup_gives_value_unit_source(void **state)
+TEST(lookup_gives_value_unit_source)
 {
     static const char *const absent[] = {"gpu.h100-sxm5-80gb.bf16", "gpu.h100.bf16_tflops",
                                          "bf16_tflops", ""};
@@ -61,7 +53,7 @@ static void lookup_gives_value_unit_source(void **state)
     assert_true(value == 989.4);
 }
 
-static void devices_are_found(void **state)
+TEST(devices_are_found)
 {
     const char *entry = NULL;
     assert_int_equal(limits_gpu_by_pci(*state, "10DE:20B2", &entry), 0);
@@ -114,7 +106,7 @@ static int stop_at_third(const struct limit_figure *f, void *data)
     return ++*(int *)data == 3 ? 7 : 0;
 }
 
-static void figures_agree_with_each_other(void **state)
+TEST(figures_agree_with_each_other)
 {
     int seen = 0;
     assert_int_equal(limits_each(*state, check_one, *state), 0);
@@ -125,7 +117,7 @@ static void figures_agree_with_each_other(void **state)
 // What a multiprocessor does in a clock, times their number and the clock that the vendor states its peak for, is
 // that peak: of each generation at least one card. A memory's limit is no less than its clock times its width, and not
 // 1 % more.
-static void cards_add_up_to_their_datasheets(void **state)
+TEST(cards_add_up_to_their_datasheets)
 {
     static const struct {
         const char *gpu, *sm;
@@ -191,7 +183,7 @@ static void cards_add_up_to_their_datasheets(void **state)
 }
 
 // One published rate of each family, so that a whole file cannot be off by two unseen.
-static void anchors_stand(void **state)
+TEST(anchors_stand)
 {
     static const struct {
         const char *entry, *name;
@@ -215,7 +207,7 @@ static void anchors_stand(void **state)
 
 // ---- formulas
 
-static void networks_follow_their_formulas(void **state)
+TEST(networks_follow_their_formulas)
 {
     static const struct {
         const char *rate;
@@ -244,7 +236,7 @@ static void networks_follow_their_formulas(void **state)
     "  - {key: a, names: [N one], pci: [\"15b3:1013\"], source: s, figures: {pcie_gen: 3}}\n"
 
 // The line, and the name of what is wrong.
-static void the_format_is_strict(void **state)
+TEST(the_format_is_strict)
 {
     static const struct {
         const char *text, *line, *name; // line NULL: it loads
@@ -284,7 +276,6 @@ static void the_format_is_strict(void **state)
         {NIC "  - {key: a, source: s, figures: {}}\n", ":7:", "\"nic.a\""},
         {NIC "  - {key: b, pci: 15b3, source: s, figures: {}}\n", ":7:", "\"pci\""},
     };
-    (void)state;
     for (size_t i = 0; i < N(cases); i++) {
         struct scratch s;
         char err[1024] = "", where[256];
@@ -300,11 +291,10 @@ static void the_format_is_strict(void **state)
     }
 }
 
-static void a_folder_without_figures_is_an_error(void **state)
+TEST(a_folder_without_figures_is_an_error)
 {
     char err[1024] = "";
     struct scratch s;
-    (void)state;
     assert_null(limits_load("/nonexistent", err, sizeof(err)));
     assert_non_null(strstr(err, "/nonexistent/hardware"));
     scratch_open(&s);
@@ -314,17 +304,4 @@ static void a_folder_without_figures_is_an_error(void **state)
     scratch_close(&s);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lookup_gives_value_unit_source),
-        cmocka_unit_test(devices_are_found),
-        cmocka_unit_test(figures_agree_with_each_other),
-        cmocka_unit_test(cards_add_up_to_their_datasheets),
-        cmocka_unit_test(anchors_stand),
-        cmocka_unit_test(networks_follow_their_formulas),
-        cmocka_unit_test(the_format_is_strict),
-        cmocka_unit_test(a_folder_without_figures_is_an_error),
-    };
-    return cmocka_run_group_tests(tests, load_shipped, free_shipped);
-}
+TESTS_WITH(load_shipped, free_shipped);

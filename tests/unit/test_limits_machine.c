@@ -1,17 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests of the joiner: from the probe's JSON and the hardware figures to the limits of one machine.
 #include "harness/limits/limits.h"
-
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #define N(list) (sizeof(list) / sizeof(*(list)))
 
@@ -270,7 +260,7 @@ static const struct {
      {{NULL, 0, NULL}}},
 };
 
-static void limits_of_machines(void **state)
+TEST(limits_of_machines)
 {
     for (size_t i = 0; i < N(cases); i++) {
         json_t *out = join(*state, cases[i].machine);
@@ -292,7 +282,7 @@ static void limits_of_machines(void **state)
 }
 
 // NVML tells what a link signals: 26.5625 GB/s on Hopper, of which 25 are data.
-static void nvlinks_carry_less_than_they_signal(void **state)
+TEST(nvlinks_carry_less_than_they_signal)
 {
     static const struct {
         const char *version;
@@ -322,11 +312,4 @@ static void nvlinks_carry_less_than_they_signal(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(limits_of_machines),
-        cmocka_unit_test(nvlinks_carry_less_than_they_signal),
-    };
-    return cmocka_run_group_tests(tests, load_shipped, free_shipped);
-}
+TESTS_WITH(load_shipped, free_shipped);

@@ -1,19 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The price of a cause: turns, their interval and their end, against sides whose truth is planted. */
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/rng.h"
 #include "harness/doctor/doctor.h"
 #include "harness/doctor/measure.h"
+#include "tests/unit/unit.h"
 
 /* A machine on which all is planted. */
 struct scene {
@@ -68,9 +58,8 @@ static void check_share(struct measurement *m, double truth, double off)
 }
 
 /* Noise, equal sides, a drift of 2 % with each measurement, a side of which one in fifteen is ten times as slow, and a time that grows. */
-static void test_a_planted_loss_is_found(void **state)
+TEST(test_a_planted_loss_is_found)
 {
-    (void)state;
     static const struct {
         struct scene scene;
         double truth, off;
@@ -90,9 +79,8 @@ static void test_a_planted_loss_is_found(void **state)
 }
 
 /* The interval is looked at several times, and the first narrow one ends it: it covers the truth all the same. */
-static void test_coverage(void **state)
+TEST(test_coverage)
 {
-    (void)state;
     static const struct scene scenes[] = {{.drift = 1, .noise = 0.003},
                                           {.drift = 1, .noise = 0.015},
                                           {.drift = 1, .noise = 0.03},
@@ -121,9 +109,8 @@ static void test_coverage(void **state)
 }
 
 /* An interval that holds no change is a result only where it is narrow. */
-static void test_what_decides(void **state)
+TEST(test_what_decides)
 {
-    (void)state;
     static const struct {
         double low, high;
         bool decides;
@@ -142,9 +129,8 @@ static void test_what_decides(void **state)
     }
 }
 
-static void test_the_budget_ends_it(void **state)
+TEST(test_the_budget_ends_it)
 {
-    (void)state;
     struct measurement m = {.cause = &cause};
     struct measure_rule rule = {.width = 1e-9, .budget_ns = 0};
     struct scene s = {.with = 80, .without = 100, .noise = 0.1, .drift = 1};
@@ -158,9 +144,8 @@ static void test_the_budget_ends_it(void **state)
     measurement_release(&m);
 }
 
-static void test_an_end_before_the_end(void **state)
+TEST(test_an_end_before_the_end)
 {
-    (void)state;
     static const struct {
         double with;
         int fails_at, error;
@@ -187,9 +172,8 @@ static void test_an_end_before_the_end(void **state)
 }
 
 /* What is written is enough to calculate it again. */
-static void test_json_has_all_turns(void **state)
+TEST(test_json_has_all_turns)
 {
-    (void)state;
     struct measurement m =
         measured((struct scene){.with = 80, .without = 100, .noise = 0.02}, 0.001);
     json_t *json = measure_json(&m), *turn;
@@ -209,16 +193,4 @@ static void test_json_has_all_turns(void **state)
     assert_int_equal(n, m.n_turns / 2);
     json_decref(json);
     measurement_release(&m);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_planted_loss_is_found),
-                                       cmocka_unit_test(test_coverage),
-                                       cmocka_unit_test(test_what_decides),
-                                       cmocka_unit_test(test_the_budget_ends_it),
-                                       cmocka_unit_test(test_an_end_before_the_end),
-                                       cmocka_unit_test(test_json_has_all_turns)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

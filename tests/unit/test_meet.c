@@ -4,6 +4,7 @@
 #include "core/group/secret.h"
 #include "core/program.h"
 #include "tests/unit/meetings.h"
+#include "tests/unit/unit.h"
 
 static int begin(void **state)
 {
@@ -25,11 +26,10 @@ static int connect_to(const char *host, const struct server *s)
     return err;
 }
 
-static void test_loopback_alone(void **state)
+TEST_WITH(test_loopback_alone, begin, NULL)
 {
     struct server s;
 
-    (void)state;
     for (int all = 0; all < 2; all++) {
         server_start(&s, (struct meet_listen){.address = all ? "0.0.0.0" : NULL});
         assert_int_equal(connect_to("127.0.0.2", &s), all ? 0 : -ECONNREFUSED);
@@ -41,14 +41,13 @@ static void test_loopback_alone(void **state)
 }
 
 /* While one is served another is told with whom; one that waits gets in when the first has gone. */
-static void test_busy(void **state)
+TEST_WITH(test_busy, begin, NULL)
 {
     struct server s;
     struct channel *first, *second = NULL;
     char error[MEET_ERROR_BYTES], host[64];
     int status;
 
-    (void)state;
     server_start(&s, (struct meet_listen){0});
     first = enter(&s);
     echo(first);
@@ -89,7 +88,7 @@ static void annoy(int fd, int how)
 }
 
 /* However many strangers come, the run goes on, places are few, who has the secret is heard, and the log stays short. */
-static void test_many_strangers(void **state)
+TEST_WITH(test_many_strangers, begin, NULL)
 {
     enum { STRANGERS = 1500, AT_ONCE = 200 };
     static int fds[AT_ONCE];
@@ -102,7 +101,6 @@ static void test_many_strangers(void **state)
     char error[MEET_ERROR_BYTES];
     unsigned most = 0;
 
-    (void)state;
     server_start(&s, (struct meet_listen){0});
     good = enter(&s);
     echo(good);
@@ -136,12 +134,11 @@ static void test_many_strangers(void **state)
 }
 
 /* One that says nothing, or a byte now and then, is thrown out; the place is free again. */
-static void test_a_place_has_a_deadline(void **state)
+TEST_WITH(test_a_place_has_a_deadline, begin, NULL)
 {
     struct server s;
     char byte;
 
-    (void)state;
     server_start(&s, (struct meet_listen){0});
     unsigned before = count_sockets(s.pid);
     int silent = stranger(s.port), slow = stranger(s.port);
@@ -161,7 +158,7 @@ static void test_a_place_has_a_deadline(void **state)
 }
 
 /* All that an honest client said, said again. */
-static void test_said_again(void **state)
+TEST_WITH(test_said_again, begin, NULL)
 {
     struct shake_self self = {
         .secret = &test_secret, .protocol = TEST_PROTOCOL, .version = PLUMB_VERSION, .name = "x"};
@@ -170,7 +167,6 @@ static void test_said_again(void **state)
     struct shake shake;
     struct server s;
 
-    (void)state;
     server_start(&s, (struct meet_listen){0});
     shake_begin(&shake, false, &self);
     memcpy(said, shake.out, SHAKE_HELLO_BYTES);
@@ -194,13 +190,12 @@ static void test_said_again(void **state)
 }
 
 /* A run that is on is not idle; a stranger is nobody. */
-static void test_idle(void **state)
+TEST_WITH(test_idle, begin, NULL)
 {
     struct server s;
     struct channel *c = NULL;
     char error[MEET_ERROR_BYTES];
 
-    (void)state;
     for (int i = 0; !c && i < 20; i++) { /* on a busy machine this process may be late itself */
         server_start(&s, (struct meet_listen){.idle_ns = SECOND_NS});
         if (knock(&s, 0, &c, error))
@@ -217,7 +212,7 @@ static void test_idle(void **state)
 }
 
 /* The run dies: its peer hears of it, the next one is served. */
-static void test_a_run_that_crashes(void **state)
+TEST_WITH(test_a_run_that_crashes, begin, NULL)
 {
     struct server s;
     struct channel *c;
@@ -225,7 +220,6 @@ static void test_a_run_that_crashes(void **state)
     uint16_t type;
     size_t len;
 
-    (void)state;
     server_start(&s, (struct meet_listen){.runs = 2});
     c = enter(&s);
     assert_int_equal(channel_send(c, CRASH, NULL, 0), 0);
@@ -239,12 +233,11 @@ static void test_a_run_that_crashes(void **state)
 }
 
 /* A run that hangs when its peer has long gone is ended. */
-static void test_a_run_that_hangs(void **state)
+TEST_WITH(test_a_run_that_hangs, begin, NULL)
 {
     static struct serve s;
     int fds[2];
 
-    (void)state;
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
     s.session.fd = fds[0];
     s.session.child = test_fork();
@@ -269,9 +262,8 @@ static void test_a_run_that_hangs(void **state)
 }
 
 /* The server ends by a signal, or is killed: its run ends, too, though it hangs. */
-static void test_no_orphan(void **state)
+TEST_WITH(test_no_orphan, begin, NULL)
 {
-    (void)state;
     for (int killed = 0; killed < 2; killed++) {
         struct server s;
         struct {
@@ -315,7 +307,7 @@ static int listen_as(const char *says, bool closes, uint16_t *port)
 }
 
 /* Something else listens there. */
-static void test_no_plumbline(void **state)
+TEST_WITH(test_no_plumbline, begin, NULL)
 {
     static const struct {
         const char *says;
@@ -326,7 +318,6 @@ static void test_no_plumbline(void **state)
                   {"PLMB\1\1\0", true, -EPROTO},
                   {"", false, -ETIMEDOUT}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
         struct server s = {0};
         char error[MEET_ERROR_BYTES];
@@ -353,7 +344,7 @@ static int load(const char *content, mode_t mode, struct meet_secret *secret, ch
 }
 
 /* Its first line, of 16 characters at least, in a file that nobody else may read. */
-static void test_secrets(void **state)
+TEST_WITH(test_secrets, begin, NULL)
 {
     static const struct {
         const char *content;
@@ -367,7 +358,6 @@ static void test_secrets(void **state)
     struct meet_secret a, b;
     char error[MEET_ERROR_BYTES], text[66], other[66], line[1101];
 
-    (void)state;
     assert_int_equal(load("sixteen letters!", 0600, &a, error), 0);
     for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
         assert_int_equal(load(files[i].content, files[i].mode, &b, error), files[i].err);
@@ -387,23 +377,4 @@ static void test_secrets(void **state)
     assert_string_not_equal(text, other);
     assert_int_equal(meet_secret_make(text, 65), -EMSGSIZE);
     assert_int_equal(load(other, 0600, &a, error), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_loopback_alone, begin),
-        cmocka_unit_test_setup(test_busy, begin),
-        cmocka_unit_test_setup(test_many_strangers, begin),
-        cmocka_unit_test_setup(test_a_place_has_a_deadline, begin),
-        cmocka_unit_test_setup(test_said_again, begin),
-        cmocka_unit_test_setup(test_idle, begin),
-        cmocka_unit_test_setup(test_a_run_that_crashes, begin),
-        cmocka_unit_test_setup(test_a_run_that_hangs, begin),
-        cmocka_unit_test_setup(test_no_orphan, begin),
-        cmocka_unit_test_setup(test_no_plumbline, begin),
-        cmocka_unit_test_setup(test_secrets, begin),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

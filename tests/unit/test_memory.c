@@ -1,18 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What memory stands on: kernels, arrays, the pointer chase, cache levels, placement, host memory and
  * evidence. Machines with two nodes are hwloc's synthetic ones. */
-#include <errno.h>
-#include <math.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "benches/memory/arrays.h"
 #include "core/bench/bench.h"
@@ -21,6 +10,7 @@
 #include "core/hw/topo.h"
 #include "core/rng.h"
 #include "core/row.h"
+#include "tests/unit/unit.h"
 
 #define BYTES (4 * KERNEL_BLOCK)
 #define GUARD 256
@@ -119,11 +109,10 @@ static void makes_every_pass(kernel_fn *kernel, struct field *f, int op, int typ
 }
 
 /* Every kernel that this CPU can run. */
-static void test_kernels(void **state)
+TEST(test_kernels)
 {
     static struct field f;
 
-    (void)state;
     for (size_t n = 0; n < 64 * KERNEL_OPS * KERNEL_TYPES * KERNEL_FORMS; n++) {
         int form = n % KERNEL_FORMS, type = n / KERNEL_FORMS % KERNEL_TYPES,
             op = n / KERNEL_FORMS / KERNEL_TYPES % KERNEL_OPS;
@@ -144,12 +133,11 @@ static void test_kernels(void **state)
 }
 
 /* 7 blocks: one is over for two streams and for three, and nothing behind the last one is read. */
-static void test_read_streams(void **state)
+TEST(test_read_streams)
 {
     static _Alignas(64) char words[8 * KERNEL_BLOCK];
     struct rng rng;
 
-    (void)state;
     rng_seed(&rng, 3);
     for (size_t i = 0; i < sizeof(words); i++)
         words[i] = (char)rng_u64(&rng);
@@ -162,13 +150,12 @@ static void test_read_streams(void **state)
 }
 
 /* Gains of 1, 1.33 and 2, each measured 8 % wrong either way. */
-static void test_isa_choice_is_steady(void **state)
+TEST(test_isa_choice_is_steady)
 {
     const double gains[] = {1, 1.33, 2};
     const struct host_isa *best = host_isa_best();
     uint64_t ns[8] = {0, 100000, [2 ... 7] = UINT64_MAX};
 
-    (void)state;
     assert_true(best && best->present() && host_isa_find(best->name) == best);
     assert_null(host_isa_find("abacus"));
     if (strcmp(host_isas[0]->name, "avx512") != 0)
@@ -240,7 +227,7 @@ static int wrong(struct arrays *a, const struct fixture *f)
 }
 
 /* What was never computed, or computed by an earlier sample with another scalar, or spoilt, is wrong. */
-static void test_arrays_all_ops(void **state)
+TEST_WITH(test_arrays_all_ops, open_team, close_team)
 {
     const struct fixture *f = *state;
 
@@ -272,7 +259,7 @@ static void test_arrays_all_ops(void **state)
 
 /* One bit of one entry, wherever it is in whosever part of whichever array; no array holds what
  * another one holds, shifted or not: generators run side by side. */
-static void test_arrays_one_entry(void **state)
+TEST_WITH(test_arrays_one_entry, open_team, close_team)
 {
     const struct fixture *f = *state;
     char error[160], name[64];
@@ -307,7 +294,7 @@ static void test_arrays_one_entry(void **state)
 }
 
 /* As much as was asked or a grain less, each part in its own thread's buffer; a block a part at least. */
-static void test_arrays_sizes(void **state)
+TEST_WITH(test_arrays_sizes, open_team, close_team)
 {
     const struct fixture *f = *state;
     struct arrays_config config = {.topo = f->topo,
@@ -342,7 +329,7 @@ static void test_arrays_sizes(void **state)
 
 /* A ceiling of loads alone writes nothing; one of stores stores no zeros; what is known is not measured
  * again; the operation goes on with its own data after either. */
-static void test_ceiling_leaves_arrays(void **state)
+TEST_WITH(test_ceiling_leaves_arrays, open_team, close_team)
 {
     static const struct {
         int op;
@@ -386,7 +373,7 @@ static void test_ceiling_leaves_arrays(void **state)
 }
 
 /* Worked by hand: loads at 60, stores at 20, 60 or 120 GB/s. */
-static void test_limit(void **state)
+TEST(test_limit)
 {
     const struct arrays_ceiling c = {.read_gbps = 60, .write_gbps = 20, .read_form = 2},
                                 even = {.read_gbps = 60, .write_gbps = 60},
@@ -415,7 +402,6 @@ static void test_limit(void **state)
                              no_stores = {.rate = {60, NAN}, .share = 2.0 / 3};
     struct arrays_ceiling best = arrays_ceiling_best(&c, &no_fill);
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         assert_float_equal(arrays_limit(cases[i].op, cases[i].fills, cases[i].c), cases[i].gbps,
                            1e-9);
@@ -425,13 +411,12 @@ static void test_limit(void **state)
 }
 
 /* Places that differ in anything are different; one that cannot be told whole is none. */
-static void test_ceiling_places(void **state)
+TEST(test_ceiling_places)
 {
     const unsigned cpus[] = {0, 1, 2, 8};
     unsigned odd[120];
     char place[CEILING_PLACE], other[CEILING_PLACE];
 
-    (void)state;
     ceiling_place(place, "loads", cpus, 4, "%d bytes", 4096);
     assert_true(strstr(place, "loads") && strstr(place, "0-2,8") && strstr(place, "4096"));
     ceiling_place(other, "loads", cpus, 3, "%d bytes", 4096);
@@ -445,7 +430,7 @@ static void test_ceiling_places(void **state)
 }
 
 /* Each line once, in no order of addresses; a link that leads elsewhere is found. */
-static void test_chase_is_one_cycle(void **state)
+TEST(test_chase_is_one_cycle)
 {
     enum { LINES = 1000 };
     _Alignas(64) static char at[LINES * CHASE_LINE];
@@ -453,7 +438,6 @@ static void test_chase_is_one_cycle(void **state)
     struct chase c;
     unsigned neighbours = 0;
 
-    (void)state;
     assert_int_equal(chase_build(&c, at, sizeof(at), 3), 0);
     char *start = (char *)c.now;
     for (int i = 0; i < LINES; i++) {
@@ -484,7 +468,7 @@ static void test_chase_is_one_cycle(void **state)
 }
 
 /* All pages once, 32 loads from each before the next, never both lines of a pair; beside the random cycle. */
-static void test_chase_goes_page_by_page(void **state)
+TEST(test_chase_goes_page_by_page)
 {
     enum { PAGES = 50, HOPS = 32 };
     _Alignas(4096) static char at[PAGES * CHASE_PAGE];
@@ -493,7 +477,6 @@ static void test_chase_goes_page_by_page(void **state)
     size_t page = 0;
     struct chase random, c;
 
-    (void)state;
     assert_int_equal(chase_build(&random, at, sizeof(at), 3), 0);
     assert_int_equal(chase_build_pages(&c, at, sizeof(at), 4), 0);
     for (int n = 0; n < PAGES * HOPS; n++) {
@@ -536,13 +519,12 @@ static unsigned pages_of(struct chase *c, uint64_t page_bytes)
 
 /* Far loads exceed the largest TLB of small pages even where it joins four neighbours; of huge pages
  * they need no more than near ones. */
-static void test_translation_defeats_joined_pages(void **state)
+TEST(test_translation_defeats_joined_pages)
 {
     size_t bytes = (size_t)CHASE_TRANSLATION_LINES * CHASE_TRANSLATION_GROUP;
     char *at = aligned_alloc(2 << 20, bytes);
     struct chase far, near;
 
-    (void)state;
     assert_non_null(at);
     assert_int_equal(chase_translation_build(at, bytes, 5, &far, &near), 0);
     assert_int_equal(chase_look(&far), 0);
@@ -573,7 +555,7 @@ static struct topo *open_synthetic(const char *text)
     return topo;
 }
 
-static void test_placement(void **state)
+TEST(test_placement)
 {
     static const struct {
         unsigned threads;
@@ -597,7 +579,6 @@ static void test_placement(void **state)
     char error[160];
     int value = 99;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         int err = placement_resolve(topo, cases[i].threads, cases[i].node, cases[i].memory, &p,
                                     error, sizeof(error));
@@ -619,7 +600,7 @@ static void test_placement(void **state)
 }
 
 /* Raised, and never lowered. */
-static void test_ceilings(void **state)
+TEST(test_ceilings)
 {
     static const struct {
         const char *place;
@@ -628,7 +609,6 @@ static void test_ceilings(void **state)
     struct ceilings c = {0};
     double value = 0;
 
-    (void)state;
     assert_int_equal(ceilings_find(&c, "a", &value), -ENOENT);
     for (size_t i = 0; i < 4; i++) {
         ceilings_raise(&c, cases[i].place, cases[i].gbps);
@@ -637,28 +617,4 @@ static void test_ceilings(void **state)
     }
     ceilings_release(&c);
     assert_int_equal(ceilings_find(&c, "a", &value), -ENOENT);
-}
-
-#define WITH_TEAM(test) cmocka_unit_test_setup_teardown(test, open_team, close_team)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kernels),
-        cmocka_unit_test(test_read_streams),
-        cmocka_unit_test(test_isa_choice_is_steady),
-        WITH_TEAM(test_arrays_all_ops),
-        WITH_TEAM(test_arrays_one_entry),
-        WITH_TEAM(test_arrays_sizes),
-        WITH_TEAM(test_ceiling_leaves_arrays),
-        cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_ceiling_places),
-        cmocka_unit_test(test_ceilings),
-        cmocka_unit_test(test_chase_is_one_cycle),
-        cmocka_unit_test(test_chase_goes_page_by_page),
-        cmocka_unit_test(test_translation_defeats_joined_pages),
-        cmocka_unit_test(test_placement),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

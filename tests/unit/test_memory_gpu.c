@@ -1,19 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* memory on a GPU without one: the search for a launch shape, the levels, and the arrays and their
  * check, on a device that is this process' own memory. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "benches/memory/memory_work.h"
 #include "core/rng.h"
 #include "tests/unit/fake_gpu.h"
+#include "tests/unit/unit.h"
 
 #define SMS    10u
 #define SECOND UINT64_C(1000000000)
@@ -63,7 +54,7 @@ static struct gpu_tune_space space_of(struct model *m, uint64_t bytes, bool resi
 }
 
 /* Through noise of 10 %, wherever the best is, the plain shape included. */
-static void test_tune_finds_the_best(void **state)
+TEST(test_tune_finds_the_best)
 {
     static const struct {
         struct gpu_shape best;
@@ -80,7 +71,6 @@ static void test_tune_finds_the_best(void **state)
         {{1, false, 1024, 4}, 65536, true, 0}, /* 4096 accesses: no more than 4 such blocks */
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
         for (uint64_t seed = 0; seed < (cases[i].noise > 0 ? 4 : 1); seed++) {
             struct model m = {.best = cases[i].best, .noise = cases[i].noise};
@@ -99,14 +89,13 @@ static void test_tune_finds_the_best(void **state)
 }
 
 /* When its time is over, or at an error. */
-static void test_tune_stops(void **state)
+TEST(test_tune_stops)
 {
     struct model m = {.best = {4, true, 512, 2 * SMS}, .broken_block = 1024};
     struct gpu_tune_space space = space_of(&m, 1 << 30, false);
     struct gpu_tunings kept = {0};
     struct gpu_tuned tuned;
 
-    (void)state;
     rng_seed(&m.rng, 7);
     assert_int_equal(gpu_tune(&space, 1, &tuned), 0);
     assert_int_equal(tuned.tried, 1);
@@ -125,7 +114,7 @@ static void test_tune_stops(void **state)
     assert_int_equal(m.calls, 20);
 }
 
-static void test_plain_shape(void **state)
+TEST(test_plain_shape)
 {
     struct model m = {.runs_nothing = false};
     struct gpu_tune_space space = space_of(&m, 1 << 20, false);
@@ -133,7 +122,6 @@ static void test_plain_shape(void **state)
     struct gpu_tuned tuned;
     char word[48];
 
-    (void)state;
     assert_int_equal(gpu_shape_plain(&space, &shape), 0);
     assert_true(shape.unroll == 1 && !shape.streaming && shape.block == 256 && shape.grid == 256);
     assert_true(gpu_shape_read(&space, gpu_shape_word(&shape, word, sizeof(word)), &read));
@@ -156,7 +144,7 @@ static void test_plain_shape(void **state)
     assert_int_equal(gpu_tune(&space, SECOND, &tuned), -EOPNOTSUPP);
 }
 
-static void test_levels(void **state)
+TEST(test_levels)
 {
     static const struct {
         const char *(*level)(const struct gpu_facts *f, uint64_t bytes);
@@ -171,7 +159,6 @@ static void test_levels(void **state)
     };
     struct gpu_facts f = {.l2_bytes = 4 << 20, .memory_bus_bits = 5120};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
         assert_string_equal(cases[i].level(&f, cases[i].bytes), cases[i].is);
     f.memory_bus_bits = 512;
@@ -247,13 +234,12 @@ static void is_checked(struct gpu_arrays *x)
 
 /* Of small arrays, of more than one window, and of more than what is compared: there the first and
  * the last entry are, in any case. */
-static void test_check_finds_one_bit(void **state)
+TEST(test_check_finds_one_bit)
 {
     const uint64_t sizes[] = {3 * 12800, 3 << 20 | 3 * 128};
     struct gpu_arrays x;
     struct fake f;
 
-    (void)state;
     for (int op = KERNEL_WRITE; op < KERNEL_OPS; op++)
         for (int type = 0; type < KERNEL_TYPES; type++) {
             open_arrays(&x, &f, op, type, sizes[op == KERNEL_TRIAD]);
@@ -275,13 +261,12 @@ static void test_check_finds_one_bit(void **state)
 }
 
 /* Below a period, and one and a half. */
-static void test_sum_of_what_is_read(void **state)
+TEST(test_sum_of_what_is_read)
 {
     struct gpu_arrays x;
     struct fake f;
     uint64_t found;
 
-    (void)state;
     for (int type = 0; type < KERNEL_TYPES; type++) {
         uint64_t size = type ? (uint64_t)96 << 20 : 1 << 20, sum = 0;
         open_arrays(&x, &f, KERNEL_READ, type, size);
@@ -302,11 +287,10 @@ static void test_sum_of_what_is_read(void **state)
 }
 
 /* Never more than was asked, nor a line less; nothing is left behind where memory runs out. */
-static void test_memory_of_arrays(void **state)
+TEST(test_memory_of_arrays)
 {
     struct gpu_arrays x;
 
-    (void)state;
     for (int op = 0; op < KERNEL_OPS; op++)
         for (uint64_t size = 1024; size < 4096; size += 97) {
             uint64_t each = gpu_arrays_bytes((enum kernel_op)op, size),
@@ -323,16 +307,4 @@ static void test_memory_of_arrays(void **state)
         assert_int_equal(gpu.opened, 0);
         gpu_arrays_close(&x);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tune_finds_the_best), cmocka_unit_test(test_tune_stops),
-        cmocka_unit_test(test_plain_shape),         cmocka_unit_test(test_levels),
-        cmocka_unit_test(test_check_finds_one_bit), cmocka_unit_test(test_sum_of_what_is_read),
-        cmocka_unit_test(test_memory_of_arrays),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

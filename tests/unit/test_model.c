@@ -2,17 +2,7 @@
 /* core/model: files that are models, files that are none, and the models of configs/models against
  * what is published of them. */
 #include "core/model.h"
-
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "tests/unit/fake_run.h"
 
@@ -36,9 +26,8 @@ static size_t tensors(const struct model *m)
 }
 
 /* As the sources of the files say; of BERT, GPT-2 and the image models as PyTorch counts them. */
-static void test_totals_are_exact(void **state)
+TEST(test_totals_are_exact)
 {
-    (void)state;
     static const struct {
         const char *name, *unit;
         uint64_t parameters, sequence, experts;
@@ -93,9 +82,8 @@ static struct sums sums_of(const struct model *m, uint64_t sequence)
  * 5 a s^2 bytes of 16-bit numbers, of which 2 s h + a s^2 are masks (V. Korthikanti and others,
  * arXiv:2205.05198, section 4.1).
  */
-static void test_a_transformer_in_closed_form(void **state)
+TEST(test_a_transformer_in_closed_form)
 {
-    (void)state;
     static const struct {
         const char *name;
         double layers, h, a, outside; /* operations outside of the layers, of a token, forward */
@@ -123,9 +111,8 @@ static void test_a_transformer_in_closed_form(void **state)
     }
 }
 
-static void test_blocks_are_repeated(void **state)
+TEST(test_blocks_are_repeated)
 {
-    (void)state;
     struct fake_run f;
     char path[256];
     fake_run_init(&f);
@@ -158,8 +145,7 @@ static void refused_file(struct fake_run *f, const char *name, int err, const ch
 
     snprintf(path, sizeof(path), "%s/%s", f->path, name);
     assert_int_equal(model_load(path, &m, error, sizeof(error)), err);
-    if (!strstr(error, word))
-        fail_msg("'%s' lacks '%s'", error, word);
+    assert_says(error, word);
     model_release(&m);
 }
 
@@ -170,9 +156,8 @@ static void check_refused(struct fake_run *f, const char *text, int err, const c
 }
 
 /* Each refusal names its line, or the words that it has. */
-static void test_what_is_no_model_is_refused(void **state)
+TEST(test_what_is_no_model_is_refused)
 {
-    (void)state;
     static const char *const files[][2] = {
         {"a,1\n", "line 1"},
         {"# x\nlayer,parameters\na,1\nb,-2\n", "line 4"},
@@ -219,9 +204,8 @@ static void test_what_is_no_model_is_refused(void **state)
     fake_run_release(&f);
 }
 
-static void test_the_environment_names_the_folder(void **state)
+TEST(test_the_environment_names_the_folder)
 {
-    (void)state;
     struct fake_run f;
     char path[256], error[512] = "";
     struct model m;
@@ -245,9 +229,8 @@ static void test_the_environment_names_the_folder(void **state)
 
 /* Multiply-adds of an image: ResNet-50 4.09e9 and VGG-16 15.47e9 (torchvision); of the first layer no gradient of the input.
  * Without attention, a token's are those of each parameter that it meets: all of Llama but the embedding, 13 B of Mixtral's 47 B. */
-static void test_operations_of_published_models(void **state)
+TEST(test_operations_of_published_models)
 {
-    (void)state;
     static const struct {
         const char *name;
         double met, off;
@@ -272,15 +255,9 @@ static void test_operations_of_published_models(void **state)
     }
 }
 
-int main(void)
+static int own_configs(void **state)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_operations_of_published_models),
-                                       cmocka_unit_test(test_totals_are_exact),
-                                       cmocka_unit_test(test_a_transformer_in_closed_form),
-                                       cmocka_unit_test(test_blocks_are_repeated),
-                                       cmocka_unit_test(test_what_is_no_model_is_refused),
-                                       cmocka_unit_test(test_the_environment_names_the_folder)};
-
-    unsetenv("PLUMB_CONFIGS");
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    (void)state;
+    return unsetenv("PLUMB_CONFIGS");
 }
+TESTS_WITH(own_configs, NULL);

@@ -1,17 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is read out of NCCL's debug output, and what may be asked of it. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/collective/nccl_module.h"
 #include "core/row.h"
+#include "tests/unit/unit.h"
 
 #define LINE "node1:4711:4715 [0] NCCL INFO "
 
@@ -28,7 +19,7 @@ static struct nccl_log parse(const char *text)
 
 /* By name or number; of the last call alone, not of the table of what it could take. Kernels on symmetric
  * windows, of 2.27 and 2.28: those with LDMC load what the switch adds. */
-static void algorithms(void **state)
+TEST(algorithms)
 {
     static const struct {
         const char *text, *chose, *protocol;
@@ -56,7 +47,6 @@ static void algorithms(void **state)
         {LINE "Init COMPLETE\n", "", "", 0, false, false},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct nccl_log s = parse(cases[i].text);
         assert_string_equal(s.chose, cases[i].chose);
@@ -67,7 +57,7 @@ static void algorithms(void **state)
     }
 }
 
-static void wires(void **state)
+TEST(wires)
 {
     static const struct {
         const char *text;
@@ -84,7 +74,6 @@ static void wires(void **state)
         {LINE "-> Algo proto channel{Lo..Hi}={\n" LINE "Channel via \n", 0, false},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct nccl_log s = parse(cases[i].text);
         assert_int_equal(s.carriers, cases[i].carriers);
@@ -94,7 +83,7 @@ static void wires(void **state)
 }
 
 /* More names than there is room for: whole ones, and no more. */
-static void networks(void **state)
+TEST(networks)
 {
     static const struct {
         const char *text;
@@ -111,7 +100,6 @@ static void networks(void **state)
         {"", 0, ""},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct nccl_log s = parse(cases[i].text);
         assert_int_equal(s.n_devices, cases[i].n);
@@ -120,13 +108,12 @@ static void networks(void **state)
     }
 }
 
-static void asked(void **state)
+TEST(asked)
 {
     static const char *const bad[] = {"rin", "ring/", "/ll"};
     const char *algorithm, *protocol;
     char why[256] = "";
 
-    (void)state;
     assert_int_equal(nccl_log_algorithm("ring", &algorithm, &protocol, why, sizeof(why)), 0);
     assert_string_equal(algorithm, "Ring");
     assert_null(protocol);
@@ -137,12 +124,4 @@ static void asked(void **state)
     for (size_t i = 0; i < 3; i++)
         assert_int_equal(nccl_log_algorithm(bad[i], &algorithm, &protocol, why, sizeof(why)),
                          -EOPNOTSUPP);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(algorithms), cmocka_unit_test(wires),
-                                       cmocka_unit_test(networks), cmocka_unit_test(asked)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

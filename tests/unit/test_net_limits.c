@@ -1,18 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the rates of a point of net are called, what limits them, and what its options ask for. */
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "benches/net/lead.h"
 #include "benches/net/net_work.h"
+#include "tests/unit/unit.h"
 
 #define GB_EACH                                                                                    \
     (12.5 * 1428 / 1538) /* iWARP of 100 Gb/s at MTU 1500, in messages that fill its segments */
@@ -61,9 +51,8 @@ static const char *rates(void)
     return text;
 }
 
-static void a_part_of_both_ways_is_another_rate_than_one_way(void **state)
+TEST(a_part_of_both_ways_is_another_rate_than_one_way)
 {
-    (void)state;
     scene(&lead, &point, 1, true, false);
     assert_string_equal(rates(), "forward 11.6");
     scene(&lead, &point, 1, false, true);
@@ -79,9 +68,8 @@ static void a_part_of_both_ways_is_another_rate_than_one_way(void **state)
 }
 
 /* Of either end: the rails keep their limits, the sums have none and say of which end and whose. */
-static void no_sum_of_what_is_shared(void **state)
+TEST(no_sum_of_what_is_shared)
 {
-    (void)state;
     for (int side = 0; side < NET_SIDES; side++) {
         struct nic_rail *r = lead.reports[side].rails.rails;
         scene(&lead, &point, 2, true, true);
@@ -115,9 +103,8 @@ static void no_sum_of_what_is_shared(void **state)
     }
 }
 
-static void a_sum_with_a_part_that_is_not_known_says_which(void **state)
+TEST(a_sum_with_a_part_that_is_not_known_says_which)
 {
-    (void)state;
     scene(&lead, &point, 2, true, true);
     for (int side = 0; side < NET_SIDES; side++) {
         struct nic_rail *r = &lead.reports[side].rails.rails[1];
@@ -131,9 +118,8 @@ static void a_sum_with_a_part_that_is_not_known_says_which(void **state)
     assert_string_equal(names[6].limit_source, "card1 hides it");
 }
 
-static void threads_without_a_stream_carry_nothing(void **state)
+TEST(threads_without_a_stream_carry_nothing)
 {
-    (void)state;
     scene(&lead, &point, 1, true, false);
     for (int side = 0; side < NET_SIDES; side++) {
         snprintf(lead.reports[side].rails.rails[0].kind, 4, "shm");
@@ -147,7 +133,7 @@ static void threads_without_a_stream_carry_nothing(void **state)
     assert_string_equal(rates(), "forward 80.0");
 }
 
-static void each_device_is_named_once(void **state)
+TEST(each_device_is_named_once)
 {
     static const struct {
         const char *list, *twice;
@@ -161,7 +147,6 @@ static void each_device_is_named_once(void **state)
     const char *value;
     char error[256], last[14 * 11] = "";
 
-    (void)state;
     for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
         error[0] = 0;
         int err = net_parse_devices(lists[i].list, &value, error, sizeof(error));
@@ -193,26 +178,11 @@ static uint64_t most_samples(enum net_pattern pattern, bool chosen, uint64_t ask
     return pt.max_samples;
 }
 
-static void a_latency_has_as_many_samples_as_were_asked_for(void **state)
+TEST(a_latency_has_as_many_samples_as_were_asked_for)
 {
-    (void)state;
     assert_int_equal(most_samples(NET_LATENCY, true, 1000000), 100000);
     assert_int_equal(most_samples(NET_LATENCY, false, 20000000), 20000000);
     assert_int_equal(most_samples(NET_LATENCY, false, 7), 7);
     assert_int_equal(most_samples(NET_LOADED_LATENCY, true, 1000000), 1000000);
     assert_int_equal(most_samples(NET_BANDWIDTH, true, 1000000), 1000000);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_part_of_both_ways_is_another_rate_than_one_way),
-        cmocka_unit_test(no_sum_of_what_is_shared),
-        cmocka_unit_test(a_sum_with_a_part_that_is_not_known_says_which),
-        cmocka_unit_test(threads_without_a_stream_carry_nothing),
-        cmocka_unit_test(each_device_is_named_once),
-        cmocka_unit_test(a_latency_has_as_many_samples_as_were_asked_for),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

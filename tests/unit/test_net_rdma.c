@@ -1,22 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* RDMA between two ends in one process, over the first active port there is; scripts/lab-rdma has one for every
  * machine. Without one the tests are skipped, but for what can be told without. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
 #include "core/wire/wire.h"
 #include "net_pair.h"
 #include "net_pair_channel.h"
 #include "rdma_scene.h"
+#include "tests/unit/unit.h"
 
 static const char *const verb_names[] = {"write", "write-imm", "read", "send"};
 
@@ -87,11 +76,10 @@ static void run_point(const struct net_point *p)
 }
 
 /* Each verb: of any size, pinging alone, both ways over more connections than threads, and waiting for events. */
-static void test_verbs(void **state)
+TEST(test_verbs)
 {
     static const uint64_t sizes[] = {1, 220, 221, 4097, 1048576};
 
-    (void)state;
     need_any_port();
     for (int verb = RDMA_WRITE; verb <= RDMA_SEND; verb++) {
         struct net_point p = rdma_point((enum rdma_verb)verb, 1);
@@ -113,30 +101,14 @@ static void test_verbs(void **state)
     }
 }
 
-/* Longer than a port's largest message (8 MiB of soft RoCE): pieces. */
-static void test_pieces(void **state)
-{
-    (void)state;
-    need_any_port();
-    for (int verb = RDMA_WRITE; verb <= RDMA_SEND; verb++) {
-        struct net_point p = rdma_point((enum rdma_verb)verb, 1);
-        p.message_bytes = (17u << 20) + 5;
-        p.ping_bytes = (9u << 20) + 1;
-        p.ping = verb != RDMA_READ;
-        p.threads = 1;
-        run_point(&p);
-    }
-}
-
 /* Also where few are signalled, or many posted at once, there are receives for as many. */
-static void test_deep_queues(void **state)
+TEST(test_deep_queues)
 {
     static const struct {
         uint32_t depth, signal_every;
         int32_t inline_bytes;
     } cases[] = {{1, 0, 0}, {7, 3, -1}, {64, 64, 16}, {3, 100, -1}, {1024, 1000, 0}, {4096, 0, 0}};
 
-    (void)state;
     need_any_port();
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct net_point p = rdma_point(RDMA_SEND, 1);
@@ -148,9 +120,8 @@ static void test_deep_queues(void **state)
     }
 }
 
-static void test_connection_manager(void **state)
+TEST(test_connection_manager)
 {
-    (void)state;
     need_any_port();
     for (int verb = RDMA_WRITE; verb <= RDMA_SEND; verb++) {
         struct net_point p = rdma_point((enum rdma_verb)verb, 3);
@@ -170,58 +141,17 @@ static uint64_t sent(const struct net_pair *pair)
     return n;
 }
 
-static void test_a_read_is_whole(void **state)
+TEST(test_a_read_is_whole)
 {
     struct wire_options o = {.rdma = {.verb = RDMA_READ}};
 
-    (void)state;
     assert_int_equal(wire_traits_of(&wire_rdma, &o).acts, WIRE_IN);
     o.rdma.verb = RDMA_SEND;
     assert_int_equal(wire_traits_of(&wire_rdma, &o).acts, WIRE_BOTH);
 }
 
-/* Opens with what is refused; the reason must name `what`. */
-static void refused(const struct net_point *p, const struct net_local *local, int expected,
-                    const char *what)
-{
-    struct net_pair pair;
-    int err = net_pair_open(&pair, &wire_rdma, p, local, local);
-
-    if (err != expected || !strstr(net_pair_error(&pair), what))
-        fail_msg("expected %d with '%s', got %d: %s", expected, what, err, net_pair_error(&pair));
-    net_pair_close(&pair);
-}
-
-static void test_refusals(void **state)
-{
-    struct net_local local = {.node = NET_NODE_NEAR, .memory = "host"};
-    struct net_point p = rdma_point(RDMA_WRITE, 1);
-
-    (void)state;
-    need_any_port();
-    snprintf(local.devices, sizeof(local.devices), "nothing0");
-    refused(&p, &local, -ENODEV, "'nothing0'");
-    local.devices[0] = 0;
-    snprintf(local.memory, sizeof(local.memory), "hbm");
-    refused(&p, &local, -EINVAL, "'hbm'");
-    if (is_iwarp()) {
-        p.rdma.verb = RDMA_WRITE_IMM;
-        refused(&p, NULL, -EOPNOTSUPP, "immediate");
-        return;
-    }
-    p.rdma.gid_index = 200;
-    refused(&p, NULL, -EINVAL, "GID 200");
-    p.rdma.gid_index = -1;
-    p.rdma.mtu = 1000;
-    refused(&p, NULL, -EINVAL, "1000");
-    p.rdma.mtu = 0;
-    p.rdma.inline_bytes = 1000000;
-    p.message_bytes = 500000;
-    refused(&p, NULL, -EINVAL, "inline");
-}
-
 /* The peer's address: cut, of another kind, or with another key: the other end's memory must stay shut. */
-static void test_a_wrong_key_opens_nothing(void **state)
+TEST(test_a_wrong_key_opens_nothing)
 {
     struct net_point p = rdma_point(RDMA_WRITE, 1);
     static char addresses[2][NET_ADDRESS_MAX];
@@ -229,7 +159,6 @@ static void test_a_wrong_key_opens_nothing(void **state)
     size_t len[2];
     uint64_t bytes[NET_DIRECTIONS];
 
-    (void)state;
     need_any_port();
     for (int what = 0; what < (is_iwarp() ? 4 : 5); what++) {
         assert_int_equal(net_pair_prepare(&pair, &wire_rdma, &p, NULL, NULL), 0);
@@ -292,12 +221,11 @@ static void end_losses(struct loss *losses, size_t n)
     }
 }
 
-static void test_a_peer_that_is_gone_or_never_receives(void **state)
+TEST(test_a_peer_that_is_gone_or_never_receives)
 {
     static struct loss losses[RDMA_SEND + 2];
     size_t n = 0;
 
-    (void)state;
     need_any_port();
     for (int i = RDMA_WRITE; i <= RDMA_SEND + 1; i++) {
         bool stays = i > RDMA_SEND;
@@ -385,71 +313,20 @@ static void late_receiver(uint64_t bytes, uint32_t events, unsigned connections,
     net_pair_close(&pair);
 }
 
-static void test_a_receiver_that_is_late(void **state)
+TEST(test_a_receiver_that_is_late)
 {
-    (void)state;
     need_any_port();
     late_receiver(16, 0, 1, 64);
     late_receiver(5000, 1, 3, 64);
     late_receiver(65536, 0, 1, 8); /* each by itself: every credit is used */
 }
 
-/* PLUMB_TEST_LINK: an interface under the port, of a lab, that goes down in the middle. */
-static void test_a_link_that_goes_down(void **state)
-{
-    const char *link = getenv("PLUMB_TEST_LINK");
-    struct net_point p = rdma_point(RDMA_WRITE, 1);
-    struct net_pair pair;
-    uint64_t bytes[NET_DIRECTIONS];
-    char command[128];
-
-    (void)state;
-    need_any_port();
-    if (!link)
-        skip();
-    assert_int_equal(net_pair_open(&pair, &wire_rdma, &p, NULL, NULL), 0);
-    assert_int_equal(net_pair_some(&pair, bytes), 0);
-    net_pair_begin(&pair);
-    usleep(100000);
-    snprintf(command, sizeof(command), "ip link set %.32s down", link);
-    assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c): ip is a command */
-    for (int i = 0; i < 6000 && !pair.ends[0].error[0]; i++)
-        usleep(10000);
-    int err = net_pair_end(&pair, bytes);
-    snprintf(command, sizeof(command), "ip link set %.32s up", link);
-    assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c): ip is a command */
-    assert_true(err == -ENETDOWN || err == -ETIMEDOUT);
-    net_pair_close(&pair);
-}
-
 /* A message of 1 GiB takes 8.6 s at 1 Gbit/s, and counts when all of it is there. */
-static void test_a_large_message_takes_its_time(void **state)
+TEST(test_a_large_message_takes_its_time)
 {
     struct net_point p = {.connections = 2, .message_bytes = 1 << 30};
     struct net_end rdma = {.ops = &wire_rdma, .point = &p}, tcp = {.ops = &wire_tcp, .point = &p};
 
-    (void)state;
     assert_true(net_still_ns(&rdma) > WIRE_STILL_NS + 2 * 8600000000u);
     assert_int_equal(net_still_ns(&tcp), WIRE_STILL_NS);
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_read_is_whole),
-        cmocka_unit_test(test_a_large_message_takes_its_time),
-        cmocka_unit_test(test_verbs),
-        cmocka_unit_test(test_pieces),
-        cmocka_unit_test(test_deep_queues),
-        cmocka_unit_test(test_connection_manager),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_a_wrong_key_opens_nothing),
-        cmocka_unit_test(test_a_peer_that_is_gone_or_never_receives),
-        cmocka_unit_test(test_a_receiver_that_is_late),
-        cmocka_unit_test(test_a_link_that_goes_down),
-    };
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,25 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is TCP's own of the benchmark `net`: its modes, what a rail says of itself, who is let in, and what is refused. */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "core/wire/wires.h"
 #include "net_tcp_cases.h"
+#include "tests/unit/unit.h"
 
 /* Also with more connections than threads, which epoll serves. */
-static void epoll_serves_many_connections(void **state)
+TEST_WITH(epoll_serves_many_connections, note_files, count_files)
 {
     static const uint64_t sizes[] = {1, 2 * MiB + 1};
 
-    (void)state;
     for (size_t s = 0; s < sizeof(sizes) / sizeof(*sizes); s++) {
         struct net_point p = net_pair_point("tcp", 8);
         struct net_pair pair;
@@ -45,9 +37,8 @@ static double fact(struct net_end *e, const char *metric)
     return -1;
 }
 
-static void sends_without_a_copy_are_accounted_for(void **state)
+TEST_WITH(sends_without_a_copy_are_accounted_for, note_files, count_files)
 {
-    (void)state;
     for (uint32_t mode = WIRE_TCP_BLOCKING; mode <= WIRE_TCP_EPOLL; mode++) {
         struct net_point p = net_pair_point("tcp", 2);
         struct net_pair pair;
@@ -68,13 +59,12 @@ static void sends_without_a_copy_are_accounted_for(void **state)
     }
 }
 
-static void rails_say_what_carries(void **state)
+TEST_WITH(rails_say_what_carries, note_files, count_files)
 {
     struct net_point p = net_pair_point("tcp", 4);
     struct net_local two = on("127.0.0.1+lo");
     struct net_pair pair;
 
-    (void)state;
     snprintf(p.tcp.congestion, sizeof(p.tcp.congestion), "reno");
     p.tcp.buffer_bytes = (uint64_t)1 << 30;
     assert_int_equal(net_pair_open(&pair, &wire_tcp, &p, &two, NULL), 0);
@@ -98,35 +88,12 @@ static void rails_say_what_carries(void **state)
     net_pair_close(&pair);
 }
 
-/* The limit is of the segments asked for, which hold TCP's options (12 bytes of timestamps, where the peer sends them). */
-static void segments_are_as_long_as_asked_for(void **state)
-{
-    struct net_point p = net_pair_point("tcp", 1);
-    const struct wire_load load = {.message_bytes = p.message_bytes};
-    struct net_pair pair;
-    char source[200];
-
-    (void)state;
-    p.tcp.segment_bytes = 1360;
-    assert_int_equal(net_pair_open(&pair, &wire_tcp, &p, NULL, NULL), 0);
-    stream_and_check(&pair);
-    for (int i = 0; i < NET_PAIR_ENDS; i++) {
-        struct nic_rail r = pair.ends[i].rails[0];
-        assert_true(r.segment_bytes == 1348 || r.segment_bytes == 1360);
-        r.line_gbps = 8;
-        assert_float_equal(wire_limit_gbps(&r, "tcp", &load, source, sizeof(source)),
-                           r.segment_bytes / (r.segment_bytes + 38.0 + 20 + 20 + 12), 1e-6);
-    }
-    net_pair_close(&pair);
-}
-
-static void six_works_too(void **state)
+TEST_WITH(six_works_too, note_files, count_files)
 {
     struct net_point p = net_pair_point("tcp", 1);
     struct net_local local = on("::1");
     struct net_pair pair;
 
-    (void)state;
     int err = net_pair_open(&pair, &wire_tcp, &p, &local, &local);
     if (!err) {
         stream_and_check(&pair);
@@ -176,38 +143,16 @@ static int join_after_others(struct wire *w, const void *const *addresses, const
     return wire_tcp.join(w, addresses, lens);
 }
 
-static void a_token_is_good_for_its_number_only(void **state)
+TEST_WITH(a_token_is_good_for_its_number_only, note_files, count_files)
 {
     struct net_point p = net_pair_point("tcp", 2);
     struct wire_ops ops = wire_tcp;
     struct net_pair pair;
 
-    (void)state;
     ops.join = join_after_others;
     assert_string_equal((net_pair_open(&pair, &ops, &p, NULL, NULL), net_pair_error(&pair)), "");
     stream_and_check(&pair);
     net_pair_close(&pair);
-}
-
-static void a_peer_that_closes_is_named(void **state)
-{
-    uint64_t bytes[NET_DIRECTIONS];
-
-    (void)state;
-    for (uint32_t mode = WIRE_TCP_BLOCKING; mode <= WIRE_TCP_EPOLL; mode++)
-        for (int end = 0; end < NET_PAIR_ENDS; end++) {
-            struct net_point p = net_pair_point("tcp", 2);
-            struct net_pair pair;
-            p.tcp.mode = mode;
-            assert_int_equal(net_pair_open(&pair, &wire_tcp, &p, NULL, NULL), 0);
-            net_pair_begin(&pair);
-            shutdown(tcp_at(&pair, end, 1)->fd, SHUT_RDWR);
-            for (int i = 0; i < 6000 && !pair.ends[0].error_code && !pair.ends[1].error_code; i++)
-                usleep(10000);
-            assert_int_equal(net_pair_end(&pair, bytes), -ECONNRESET);
-            assert_non_null(strstr(net_pair_error(&pair), "'lo'"));
-            net_pair_close(&pair);
-        }
 }
 
 /* What was asked for and cannot be had: its name or number is in the reason. */
@@ -217,19 +162,17 @@ static void refused(const struct net_point *p, const char *device, int err, cons
     struct net_pair pair;
 
     assert_int_equal(net_pair_open(&pair, &wire_tcp, p, &local, &local), err);
-    if (!strstr(net_pair_error(&pair), text))
-        fail_msg("'%s' is not in: %s", text, net_pair_error(&pair));
+    assert_says(net_pair_error(&pair), text);
     net_pair_close(&pair);
 }
 
-static void what_cannot_be_is_refused(void **state)
+TEST_WITH(what_cannot_be_is_refused, note_files, count_files)
 {
     struct net_point plain = net_pair_point("tcp", 2), p = plain;
     struct sockaddr_in taken = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t len = sizeof(taken);
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    (void)state;
     snprintf(p.tcp.congestion, sizeof(p.tcp.congestion), "nosuchcc");
     refused(&p, "", -EOPNOTSUPP, "'nosuchcc'");
     p = plain;
@@ -256,9 +199,8 @@ static void what_cannot_be_is_refused(void **state)
 }
 
 /* In the middle of a message that will never be through; it is no error of this end. */
-static void giving_up_ends_a_sender_that_waits(void **state)
+TEST_WITH(giving_up_ends_a_sender_that_waits, note_files, count_files)
 {
-    (void)state;
     for (uint32_t mode = WIRE_TCP_BLOCKING; mode <= WIRE_TCP_EPOLL; mode++) {
         struct net_point p = net_pair_point("tcp", 1);
         struct net_pair pair;
@@ -278,21 +220,4 @@ static void giving_up_ends_a_sender_that_waits(void **state)
         assert_true(clock_now_ns() - start_ns < 60000000000u);
         net_pair_close(&pair);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(epoll_serves_many_connections),
-        TEST(sends_without_a_copy_are_accounted_for),
-        TEST(rails_say_what_carries),
-        TEST(segments_are_as_long_as_asked_for),
-        TEST(six_works_too),
-        TEST(a_token_is_good_for_its_number_only),
-        TEST(a_peer_that_closes_is_named),
-        TEST(what_cannot_be_is_refused),
-        TEST(giving_up_ends_a_sender_that_waits),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

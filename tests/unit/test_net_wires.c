@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The benchmark `net` over each wire that needs no device: what arrives is what was sent, and a peer that hangs is named. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "benches/net/lead.h"
 #include "core/hw/rail.h"
 #include "net_tcp_cases.h"
+#include "tests/unit/unit.h"
 #include "wire_fixture.h"
 
 static const struct wire_ops *wires[WIRES_MAX];
@@ -21,14 +15,13 @@ static void open_over(struct net_pair *pair, const struct wire_ops *ops, const s
 }
 
 /* What arrives is what was sent, and counted. */
-static void every_size_in_every_direction(void **state)
+TEST_WITH(every_size_in_every_direction, note_files, count_files)
 {
     static const struct {
         uint64_t bytes;
         uint8_t stream[NET_DIRECTIONS];
     } cases[] = {{1, {1, 1}}, {100, {1, 0}}, {65536, {0, 1}}, {1000003, {1, 1}}, {3 * MiB, {1, 0}}};
 
-    (void)state;
     for (unsigned i = 0; i < n_wires; i++)
         for (size_t k = 0; k < sizeof(cases) / sizeof(*cases); k++) {
             struct net_point p = net_pair_point(wires[i]->name, 2);
@@ -63,11 +56,10 @@ static void ping(const struct wire_ops *ops, const struct net_point *p)
 }
 
 /* Alone, of each size and by each way to wait; and beside a stream. */
-static void pings_go_there_and_back(void **state)
+TEST_WITH(pings_go_there_and_back, note_files, count_files)
 {
     static const uint64_t sizes[] = {1, 65536, 2 * MiB + 1};
 
-    (void)state;
     for (unsigned i = 0; i < n_wires; i++) {
         struct net_point p = net_pair_point(wires[i]->name, 1);
         p.ping = 1;
@@ -84,12 +76,11 @@ static void pings_go_there_and_back(void **state)
 }
 
 /* One byte that changed in the last message, and a fresh one that is not what was expected. */
-static void wrong_data_are_found(void **state)
+TEST_WITH(wrong_data_are_found, note_files, count_files)
 {
     static const uint64_t sizes[] = {100, 3 * MiB};
     uint64_t bytes[NET_DIRECTIONS];
 
-    (void)state;
     for (unsigned i = 0; i < n_wires; i++)
         for (size_t s = 0; s < 3; s++) {
             struct net_point p = net_pair_point(wires[i]->name, 2);
@@ -128,9 +119,8 @@ static void hang(const struct wire_ops *ops, uint32_t mode, bool pings)
     net_pair_close(&pair);
 }
 
-static void a_peer_that_hangs_is_named(void **state)
+TEST_WITH(a_peer_that_hangs_is_named, note_files, count_files)
 {
-    (void)state;
     for (int pings = 0; pings < 2; pings++) {
         hang(&wire_shm, WIRE_TCP_BLOCKING, pings);
         hang(&wire_tcp, WIRE_TCP_BLOCKING, pings);
@@ -146,9 +136,8 @@ static bool no_sign_of_life(struct channel *c, uint64_t for_ns, char *text, size
 }
 
 /* Long before the wait for a message ends. */
-static void a_peer_that_is_silent_is_named_by_that(void **state)
+TEST_WITH(a_peer_that_is_silent_is_named_by_that, note_files, count_files)
 {
-    (void)state;
     for (int pings = 0; pings < 2; pings++) {
         struct net_point p = net_pair_point("tcp", 1);
         struct net_pair pair;
@@ -172,13 +161,12 @@ static void a_peer_that_is_silent_is_named_by_that(void **state)
     }
 }
 
-static void shared_memory_is_of_one_machine(void **state)
+TEST_WITH(shared_memory_is_of_one_machine, note_files, count_files)
 {
     struct net_point p = net_pair_point("shm", 1);
     struct net_local device = on("eth0");
     struct net_pair pair;
 
-    (void)state;
     assert_int_equal(net_pair_open(&pair, &wire_shm, &p, &device, NULL), -EOPNOTSUPP);
     assert_non_null(strstr(net_pair_error(&pair), "'eth0'"));
     net_pair_close(&pair);
@@ -195,7 +183,7 @@ static void shared_memory_is_of_one_machine(void **state)
 }
 
 /* Of options, a wire that has no word on them takes none; who was told to spin in the kernel is busy. */
-static void a_wire_has_traits_without_a_word(void **state)
+TEST_WITH(a_wire_has_traits_without_a_word, note_files, count_files)
 {
     static const struct {
         unsigned ways;
@@ -210,7 +198,6 @@ static void a_wire_has_traits_without_a_word(void **state)
                                      .rdma = {.verb = RDMA_READ, .events = 1}};
     struct wire_options o = {.tcp = {.mode = WIRE_TCP_BLOCKING}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         const struct wire_ops ops = {.name = "toy", .ways = cases[i].ways};
         struct wire_traits t = wire_traits_of(&ops, &all);
@@ -225,7 +212,7 @@ static void a_wire_has_traits_without_a_word(void **state)
 }
 
 /* Rail 3 of eight GPUs is not rail 3 of seven, nor of eight others; unequal machines, and what is not known, tell nothing. */
-static void rails_pair_where_both_machines_have_as_many(void **state)
+TEST_WITH(rails_pair_where_both_machines_have_as_many, note_files, count_files)
 {
     static const struct {
         unsigned of, paired_seat, paired_seats, seat, seats;
@@ -243,7 +230,6 @@ static void rails_pair_where_both_machines_have_as_many(void **state)
     };
     char error[256];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct rail rail = {
             .gpu = 3, .of = 8, .way = "PIX", .seat = cases[i].seat, .seats = cases[i].seats};
@@ -267,7 +253,7 @@ static int serve(struct channel *c, void *arg)
 }
 
 /* Watching the idle machine is long: signs of life come meanwhile, and nothing else does. */
-static void a_peer_that_is_at_work_gives_signs_of_life(void **state)
+TEST_WITH(a_peer_that_is_at_work_gives_signs_of_life, note_files, count_files)
 {
     struct net_hello hello = {.machine = "another one", .idle_ns = 1500000000u};
     struct channel *c = NULL;
@@ -277,7 +263,6 @@ static void a_peer_that_is_at_work_gives_signs_of_life(void **state)
     size_t len;
     int err;
 
-    (void)state;
     assert_int_equal(channel_fork(&c, serve, NULL), 0);
     channel_base(c)->ops->expect(c, BEAT_LED_NS);
     assert_int_equal(channel_send(c, NET_ASK_HELLO, &hello, sizeof(hello)), 0);
@@ -295,20 +280,10 @@ static void a_peer_that_is_at_work_gives_signs_of_life(void **state)
     channel_close(c);
 }
 
-int main(void)
+static int find_wires(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(every_size_in_every_direction),
-        TEST(pings_go_there_and_back),
-        TEST(wrong_data_are_found),
-        TEST(a_peer_that_hangs_is_named),
-        TEST(a_peer_that_is_silent_is_named_by_that),
-        TEST(shared_memory_is_of_one_machine),
-        TEST(a_wire_has_traits_without_a_word),
-        TEST(rails_pair_where_both_machines_have_as_many),
-        TEST(a_peer_that_is_at_work_gives_signs_of_life),
-    };
-
+    (void)state;
     n_wires = wire_fixture_wires(wires);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return 0;
 }
+TESTS_WITH(find_wires, NULL);

@@ -2,22 +2,15 @@
 /* What the system says of interfaces and RDMA ports, and of the rails over them: the machines of tests/machines, and
  * small made-up trees. */
 #include <arpa/inet.h>
-#include <errno.h>
-#include <math.h>
 #include <net/if.h>
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/socket.h>
-
-#include <cmocka.h>
 
 #include "core/hw/nic.h"
 #include "core/wire/wires.h"
 #include "tests/unit/changes.h"
 #include "tests/unit/machines.h"
+#include "tests/unit/unit.h"
 
 #define N(list) (sizeof(list) / sizeof(*(list)))
 
@@ -90,7 +83,7 @@ static const char *const made_up[] = {
     SOFT("br2") OF("br2", "bridge/x=") OF("br2", "lower_br2="),
 };
 
-static void test_interfaces(void **state)
+TEST(test_interfaces)
 {
     static const struct {
         const char *machine, *name, *kind, *driver;
@@ -127,7 +120,6 @@ static void test_interfaces(void **state)
     struct scratch s;
     struct nic nic;
 
-    (void)state;
     scratch_open(&s);
     for (size_t i = 0; i < N(made_up); i++)
         put_files(&s, made_up[i], NULL);
@@ -151,7 +143,7 @@ static void test_interfaces(void **state)
     assert_int_equal(nic.node, -1);
 }
 
-static void test_ports(void **state)
+TEST(test_ports)
 {
     static const struct {
         const char *machine, *files, *device, *driver, *interface;
@@ -216,7 +208,6 @@ static void test_ports(void **state)
          "eth5", false, false, 100, NULL},
     };
 
-    (void)state;
     for (size_t i = 0; i < N(cases); i++) {
         struct scratch s;
         const char *root = open_root(&s, cases[i].machine, cases[i].files);
@@ -233,7 +224,7 @@ static void test_ports(void **state)
     }
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
     static const struct {
         const char *name;
@@ -246,7 +237,6 @@ static void test_names(void **state)
     struct nic_port np;
     struct nic nic;
 
-    (void)state;
     for (size_t i = 0; i < N(cases); i++) {
         unsigned port = 0;
 
@@ -290,11 +280,10 @@ static void check_pcie(const char *root, const char *name, double gt_s, unsigned
 
 /* A virtual function's own registers are empty: its physical function's hold; a VLAN and soft-RoCE go over their
  * card. What is made up is no link. */
-static void test_pcie(void **state)
+TEST(test_pcie)
 {
     struct scratch s;
 
-    (void)state;
     scratch_open(&s);
     put_files(&s,
               NIC("eth0", "3b:00.0", "mlx5_core", "200000") LINK("3b:00.0", "8.0 GT/s PCIe", "16")
@@ -338,7 +327,7 @@ static void test_pcie(void **state)
 }
 
 /* How far an RDMA device is from a GPU; "": not told. */
-static void test_ways_to_a_gpu(void **state)
+TEST(test_ways_to_a_gpu)
 {
 #define BRIDGE "pci0000:00/0000:00:01.0"
 #define SWITCH BRIDGE "/0000:01:00.0/0000:02:0"
@@ -355,7 +344,6 @@ static void test_ways_to_a_gpu(void **state)
     };
     static const char gpu[] = "0000:04:00.0";
 
-    (void)state;
     for (size_t i = 0; i < N(cases); i++) {
         struct scratch s;
         char files[1024];
@@ -382,7 +370,7 @@ static void test_ways_to_a_gpu(void **state)
 /* ---- rails */
 
 /* As its transport hands it over: what that knows stays. Within one machine software has no line. */
-static void test_rails_of_ports(void **state)
+TEST(test_rails_of_ports)
 {
     static const struct {
         const char *files, *name;
@@ -407,7 +395,6 @@ static void test_rails_of_ports(void **state)
          1500, true},
     };
 
-    (void)state;
     for (size_t i = 0; i < N(cases); i++) {
         struct nic_rail r = {.kind = "roce v2", .node = 3, .mtu_bytes = 512, .line_gbps = 7};
         struct scratch s;
@@ -425,7 +412,7 @@ static void test_rails_of_ports(void **state)
 }
 
 /* A bridge or a bond has a VLAN's tag where all below it have. */
-static void test_tags(void **state)
+TEST(test_tags)
 {
     static const struct {
         const char *name;
@@ -434,7 +421,6 @@ static void test_tags(void **state)
                  {"br2", false},  {"bond0", true},  {"bond1", false}, {"eth9", false}};
     struct scratch s;
 
-    (void)state;
     scratch_open(&s);
     put_files(&s,
               ETH0 NIC("eth1", "02:00.0", "ice", "25000") VLAN("eth0.7", "eth0")
@@ -478,11 +464,10 @@ static const struct framing {
     {RE0 "sys/class/infiniband/re0/node_type=4: RNIC", "re0:1", "iwarp", 1500, 1440. / 1538, 200},
 };
 
-static void test_limits_of_rails(void **state)
+TEST(test_limits_of_rails)
 {
     const struct wire_load load = {.verb = RDMA_WRITE, .message_bytes = 1u << 20};
 
-    (void)state;
     for (size_t i = 0; i < N(framings); i++) {
         const struct framing *f = &framings[i];
         char names[1][NIC_NAME], why[256] = "", source[256];
@@ -506,7 +491,7 @@ static void test_limits_of_rails(void **state)
 }
 
 /* Lines add up where nothing stands before them that carries less. */
-static void test_sums(void **state)
+TEST(test_sums)
 {
 #define PAIR(slot)                                                                                 \
     NIC("eth0", "3b:00.0", "mlx5_core", "100000") NIC("eth1", slot, "mlx5_core", "100000")
@@ -525,7 +510,6 @@ static void test_sums(void **state)
     };
     const char names[2][NIC_NAME] = {"eth0", "eth1"};
 
-    (void)state;
     for (size_t i = 0; i < N(cases); i++) {
         struct nic_rail r[2];
         char why[256] = "";
@@ -549,7 +533,7 @@ static struct sockaddr_in ipv4(const char *text)
     return a;
 }
 
-static void test_this_machine(void **state)
+TEST(test_this_machine)
 {
     struct sockaddr_in local = ipv4("127.0.0.1"), any_local = ipv4("127.9.9.9"),
                        documentation = ipv4("192.0.2.77");
@@ -560,7 +544,6 @@ static void test_this_machine(void **state)
     struct nic_rail r = {.name = "mine"};
     char name[IF_NAMESIZE];
 
-    (void)state;
     assert_int_equal(inet_pton(AF_INET6, "::ffff:127.0.0.1", &mapped.sin6_addr), 1);
     if (nic_fill(&r, "lo") || nic_of_address(own[0], name, sizeof(name)))
         skip(); /* no /sys here, or lo is down */
@@ -580,17 +563,4 @@ static void test_this_machine(void **state)
                      -ENODEV);
     assert_int_equal(nic_of_address(&other, name, sizeof(name)), -EINVAL);
     assert_int_equal(nic_of_route(NULL, &other, name, sizeof(name)), -EINVAL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_interfaces),    cmocka_unit_test(test_ports),
-        cmocka_unit_test(test_names),         cmocka_unit_test(test_pcie),
-        cmocka_unit_test(test_ways_to_a_gpu), cmocka_unit_test(test_rails_of_ports),
-        cmocka_unit_test(test_tags),          cmocka_unit_test(test_limits_of_rails),
-        cmocka_unit_test(test_sums),          cmocka_unit_test(test_this_machine),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Options: lists and ranges, bounds, hints, what --help prints, and that a bad word
  * changes nothing. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/option.h"
+#include "tests/unit/unit.h"
 
 enum mode { MODE_READ, MODE_WRITE, MODE_COPY };
 
@@ -112,7 +102,7 @@ static const char *values(const struct opts *o, const char *name)
     return text;
 }
 
-static void test_defaults(void **state)
+TEST_WITH(test_defaults, open_options, close_options)
 {
     struct opts *o = *state;
     struct params p = {.ratio = 3, .path = "as it was"};
@@ -134,7 +124,7 @@ static void test_defaults(void **state)
     assert_string_equal(p.path, "as it was");
 }
 
-static void test_every_way_to_give_one(void **state)
+TEST_WITH(test_every_way_to_give_one, open_options, close_options)
 {
     struct opts *o = *state;
     struct params p = {0};
@@ -161,7 +151,7 @@ static void test_every_way_to_give_one(void **state)
     assert_string_equal(values(o, "check"), "no");
 }
 
-static void test_lists_and_ranges(void **state)
+TEST_WITH(test_lists_and_ranges, open_options, close_options)
 {
     static const char *const cases[][3] = {
         {"threads", "1,2, 4 ,8", "1 2 4 8"},
@@ -195,7 +185,7 @@ static void test_lists_and_ranges(void **state)
 }
 
 /* A bad value changes nothing, and the message has the value, its bound, or what was meant. */
-static void test_what_is_refused(void **state)
+TEST_WITH(test_what_is_refused, open_options, close_options)
 {
     static const char *const bad[] = {"1,,2",   "1,",      ",1",  "4..1",    "0..4",
                                       "1..4x1", "1..4x",   "1..", "..4",     "1..4+0",
@@ -235,7 +225,7 @@ static void test_what_is_refused(void **state)
     assert_int_equal(opts_set(o, "width", "100%"), 0);
 }
 
-static void test_list_of_the_most_values(void **state)
+TEST_WITH(test_list_of_the_most_values, open_options, close_options)
 {
     struct opts *o = *state;
     char range[64];
@@ -247,7 +237,7 @@ static void test_list_of_the_most_values(void **state)
     assert_int_equal(opts_set(o, "size", range), -EINVAL);
 }
 
-static void test_bad_words_of_a_command_line(void **state)
+TEST_WITH(test_bad_words_of_a_command_line, open_options, close_options)
 {
     struct opts *o = *state;
 
@@ -293,9 +283,8 @@ static void scope(struct opts *o, const char *from, const char *to)
     assert_int_equal(opts_set(o, "to", to), 0);
 }
 
-static void test_conditions(void **state)
+TEST(test_conditions)
 {
-    (void)state;
     static const struct {
         const char *from, *to;
         size_t option;
@@ -313,9 +302,8 @@ static void test_conditions(void **state)
 }
 
 /* Lists are tried whole, in the options that the condition asks for. */
-static void test_whole_sweeps(void **state)
+TEST(test_whole_sweeps)
 {
-    (void)state;
     struct opts o;
     scope(&o, "host,cuda:0", "node1,cuda:0,cuda:1");
     assert_true(opt_ever_speaks(table, o.values, OP)); /* the very last combination */
@@ -331,9 +319,8 @@ static void test_whole_sweeps(void **state)
     opts_release(&o);
 }
 
-static void test_repetitions(void **state)
+TEST(test_repetitions)
 {
-    (void)state;
     struct opts o;
     size_t to_gpu[] = {0, 1, 1, 0, 0}, first[] = {0, 0, 0, 0, 0}, later[] = {0, 0, 1, 0, 0},
            other[] = {0, 0, 0, 1, 0};
@@ -348,9 +335,8 @@ static void test_repetitions(void **state)
 }
 
 /* By default both kinds are measured; what was given is for one of them. */
-static void test_left_out(void **state)
+TEST(test_left_out)
 {
-    (void)state;
     static const struct opt_scope bulk = {"kind=bulk", "bulk"};
     static const struct opt kinds[] = {
         {.name = "kind", .type = OPT_STRING, .flags = OPT_LIST, .def = "bulk,ping"},
@@ -370,9 +356,8 @@ static void test_left_out(void **state)
     opts_release(&o);
 }
 
-static void test_in_vain(void **state)
+TEST(test_in_vain)
 {
-    (void)state;
     struct opts o;
     size_t host[] = {0, 0, 0, 0, 0}, gpu[] = {0, 1, 0, 0, 0};
     scope(&o, "cuda:0", "host,cuda:1");
@@ -392,9 +377,8 @@ static void test_in_vain(void **state)
     opts_release(&o);
 }
 
-static void test_its_default_is_taken(void **state)
+TEST(test_its_default_is_taken)
 {
-    (void)state;
     static const char *const defaults[] = {"3", "11,12", "13..20"};
     struct where p = {.op = 7, .memory = "large"};
     struct opts o;
@@ -411,9 +395,8 @@ static void test_its_default_is_taken(void **state)
     opts_release(&o);
 }
 
-static void test_values_stand_once(void **state)
+TEST(test_values_stand_once)
 {
-    (void)state;
     struct opts o;
     scope(&o, "b,a,b,a,b", "host");
     const struct opt_values *v = opts_values(&o, "from");
@@ -422,25 +405,4 @@ static void test_values_stand_once(void **state)
     v = opts_values(&o, "op");
     assert_true(v->n == 4 && !strcmp(v->texts[0], "4") && !strcmp(v->texts[3], "3"));
     opts_release(&o);
-}
-
-#define test(name) cmocka_unit_test_setup_teardown(name, open_options, close_options)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {test(test_defaults),
-                                       test(test_every_way_to_give_one),
-                                       test(test_lists_and_ranges),
-                                       test(test_what_is_refused),
-                                       test(test_list_of_the_most_values),
-                                       test(test_bad_words_of_a_command_line),
-                                       cmocka_unit_test(test_conditions),
-                                       cmocka_unit_test(test_whole_sweeps),
-                                       cmocka_unit_test(test_repetitions),
-                                       cmocka_unit_test(test_left_out),
-                                       cmocka_unit_test(test_in_vain),
-                                       cmocka_unit_test(test_its_default_is_taken),
-                                       cmocka_unit_test(test_values_stand_once)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

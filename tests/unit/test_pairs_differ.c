@@ -2,6 +2,7 @@
 /* Tests of what differs between two machines: only what differs is told (what is odd is for the fuzzer), and
  * devices are matched by what they are. */
 #include "harness/compare/pairs.h"
+#include "tests/unit/unit.h"
 
 #include "tests/unit/pairs_scene.h"
 
@@ -84,7 +85,7 @@ static void assert_differ(const struct fake_run *root, const char *a, const char
 
 /* What differs, on either side, and the components that it may tell on; what is unread is no difference to what is
  * absent. */
-static void test_facts_that_differ(void **state)
+TEST_WITH(test_facts_that_differ, scene_make, scene_remove)
 {
     static const char *const cases[][3] = {
         {HOST("none", "{}, {}", "always", "performance", "Vulnerable"),
@@ -169,7 +170,7 @@ static size_t write_runs(const struct fake_run *root, char side, const char *ker
 }
 
 /* What holds for all runs of a side is told as it is, else in how many of them. */
-static void test_several_runs_a_side(void **state)
+TEST_WITH(test_several_runs_a_side, scene_make, scene_remove)
 {
     static const char *const cases[][3] = {
         {"6.1 6.1 6.1", "6.5 6.5", "kernel: 6.1 > 6.5 []\n"},
@@ -200,13 +201,4 @@ static void test_several_runs_a_side(void **state)
         assert_string_equal(text, cases[i][2]);
         pairs_release(&p);
     }
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, scene_make, scene_remove)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {TEST(test_facts_that_differ),
-                                       TEST(test_several_runs_a_side)};
-    return cmocka_run_group_tests_name("pairs_differ", tests, NULL, NULL);
 }

@@ -1,18 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of runs that have no part in the level: they say nothing of a case but their values. */
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "check_runs.h"
 #include "harness/compare/pairs.h"
+#include "tests/unit/unit.h"
 
 #define RUNS 4 /* of A; then comes the one of B */
 
@@ -65,7 +55,7 @@ static void load(struct scene *s, const struct pairs_roles *roles, size_t n, str
         fail_msg("%s", error);
 }
 
-static void test_only_the_level_is_held_against(void **state)
+TEST_WITH(test_only_the_level_is_held_against, set_up, tear_down)
 {
     static const enum pairs_role most[RUNS] = {PAIRS_NO_PART, PAIRS_LEVEL, PAIRS_LEVEL,
                                                PAIRS_LEVEL};
@@ -102,7 +92,7 @@ static void set_boot(struct scene *s, unsigned run, const char *boot)
 }
 
 /* By the order in which they are seen; 0 where a run does not tell. */
-static void test_boots_are_numbered(void **state)
+TEST_WITH(test_boots_are_numbered, set_up, tear_down)
 {
     static const char *const boots[RUNS + 1] = {"\"b\"", "\"a\"", "null", "\"b\"", "\"a\""};
     static const unsigned want[RUNS] = {1, 2, 0, 1};
@@ -118,7 +108,7 @@ static void test_boots_are_numbered(void **state)
 }
 
 /* Another kernel, another case and another origin of the figures in a run that is no level. */
-static void test_what_is_no_level_says_nothing_of_a_case(void **state)
+TEST_WITH(test_what_is_no_level_says_nothing_of_a_case, set_up, tear_down)
 {
     static const enum pairs_role most[RUNS] = {PAIRS_NO_PART, PAIRS_LEVEL, PAIRS_LEVEL,
                                                PAIRS_LEVEL};
@@ -149,13 +139,4 @@ static void test_what_is_no_level_says_nothing_of_a_case(void **state)
     assert_int_equal(pairs_machine_differences(&p, &all), 1);
     assert_false(all[0].environment); /* the version of the program */
     pairs_release(&p);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {TEST(test_only_the_level_is_held_against),
-                                       TEST(test_boots_are_numbered),
-                                       TEST(test_what_is_no_level_says_nothing_of_a_case)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

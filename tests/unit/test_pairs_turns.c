@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of runs that were measured in turn: which belong together, which of their launches, and who went first. */
 #include "harness/compare/pairs.h"
+#include "tests/unit/unit.h"
 
 #include "tests/unit/pairs_scene.h"
 
@@ -88,7 +89,7 @@ static void say(const struct decide_case *c, char *text, size_t len)
     }
 }
 
-static void test_launches_in_turn(void **state)
+TEST_WITH(test_launches_in_turn, scene_make, scene_remove)
 {
     static const struct {
         const char *runs, *a, *b,
@@ -142,12 +143,4 @@ static void test_launches_in_turn(void **state)
         assert_false(p.in_turn && cases[i].without);
         pairs_release(&p);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_launches_in_turn, scene_make, scene_remove)};
-
-    return cmocka_run_group_tests_name("pairs_turns", tests, NULL, NULL);
 }

@@ -2,22 +2,16 @@
 /* Proof of the path, on made-up machines: what their counters say before and after, what is claimed, and the verdict;
  * and which links carried a library's bytes. Also once on the machine that the test runs on. */
 #include <arpa/inet.h>
-#include <math.h>
 #include <netinet/in.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-
-#include <cmocka.h>
 
 #include "core/clock.h"
 #include "core/hw/path.h"
 #include "tests/unit/path_tree.h"
+#include "tests/unit/unit.h"
 
 #define N(list) (sizeof(list) / sizeof(*(list)))
 
@@ -156,14 +150,13 @@ static const struct step {
     /* Others are named, and not held against it: less than half of it, or the other way. */
     STEP("lo 6e9 6e9, eth0 7.2e9 21.9e9, eth1 50e9 5e9", PROVED, S, "lo 5.29 %; eth1 26.5 %",
          OUT("eth0", 12.4e9)),
-    STEP("lo 6e9 6e9, eth0 20e9 21.9e9, eth1 1 5e9", PROVED, S, "sent 12.9 GB, received 13 GB",
+    STEP("lo 6e9 6e9, eth0 20e9 21.9e9, eth1 1 5e9", PROVED, S, "12.9 GB, received 13 GB",
          WAYS("eth0", 12.4e9, 12.4e9)),
     /* Elsewhere; what another device sent does not stand for what was to come in. */
     SCENE(NULL, "lo 0 0, eth0 0 0, eth1 0 0"),
     STEP("lo 0 0, eth0 0 2e6, eth1 0 12.9e9", ELSEWHERE, 0, "eth1 moved 12.9 GB",
          OUT("eth0", 12.4e9)),
-    STEP(NULL, UNKNOWN, 0, "eth0 moved 0 B, others moved 0 B, for a payload of 12.4 GB",
-         WAYS("eth0", 0, 12.4e9)),
+    STEP(NULL, UNKNOWN, 0, "12.4 GB", WAYS("eth0", 0, 12.4e9)),
     STEP("lo 13e9 13e9, eth0 0 2e6, eth1 0 0", ELSEWHERE, 0, "lo moved 13 GB", OUT("eth0", 12.4e9)),
     /* One way of two is enough, but not one that is next to nothing of it, or less than a megabyte. */
     STEP("lo 0 0, eth0 0 105e6, eth1 105e6 0", ELSEWHERE, 0, "eth1 moved 105 MB",
@@ -177,15 +170,14 @@ static const struct step {
     STEP("lo 0 0, eth0 0 9.79e9, eth1 0 0", UNKNOWN, 0, "9.79 GB", OUT("eth0", 10e9)),
     STEP("lo 0 0, eth0 0 20.9e9, eth1 0 4.99e9", PROVED, S, "20.9 GB", OUT("eth0", 10e9)),
     STEP("lo 0 0, eth0 0 21.1e9, eth1 0 0", UNKNOWN, 0, "21.1 GB", OUT("eth0", 10e9)),
-    STEP("lo 0 0, eth0 0 10e9, eth1 0 5.01e9", UNKNOWN, 0, "others moved 5.01 GB",
-         OUT("eth0", 10e9)),
+    STEP("lo 0 0, eth0 0 10e9, eth1 0 5.01e9", UNKNOWN, 0, "5.01 GB", OUT("eth0", 10e9)),
     STEP("lo 0 0, eth0 0 4.99e9, eth1 0 9.801e9", ELSEWHERE, 0, "9.8 GB", OUT("eth0", 10e9)),
     STEP("lo 0 0, eth0 0 4.99e9, eth1 0 20.9e9", ELSEWHERE, 0, "20.9 GB", OUT("eth0", 10e9)),
     STEP("lo 0 0, eth0 0 4.99e9, eth1 0 9.79e9", UNKNOWN, 0, "9.79 GB", OUT("eth0", 10e9)),
     STEP("lo 0 0, eth0 0 4.99e9, eth1 0 21.1e9", UNKNOWN, 0, "21.1 GB", OUT("eth0", 10e9)),
     STEP("lo 0 0, eth0 0 5.01e9, eth1 0 10e9", UNKNOWN, 0, "5.01 GB", OUT("eth0", 10e9)),
     /* Of others it is the sum. */
-    STEP("lo 3e9 3e9, eth0 0 10e9, eth1 0 3e9", UNKNOWN, 0, "others moved 6 GB", OUT("eth0", 10e9)),
+    STEP("lo 3e9 3e9, eth0 0 10e9, eth1 0 3e9", UNKNOWN, 0, "6 GB", OUT("eth0", 10e9)),
     STEP("lo 4e9 4e9, eth0 0 0, eth1 0 6e9", ELSEWHERE, 0, "eth1 moved 6 GB", OUT("eth0", 10e9)),
     /* Two rails; claims on one device are added up. */
     STEP("lo 0 0, eth0 0 5.1e9, eth1 0 5.1e9", PROVED, S, "50 %", OUT("eth0", 5e9),
@@ -206,12 +198,12 @@ static const struct step {
     /* Too little to tell. */
     STEP("lo 0 0, eth0 0 0, eth1 0 1e9", UNKNOWN, 0, "999 kB", OUT("eth0", 999e3)),
     STEP(NULL, ELSEWHERE, 0, NULL, OUT("eth0", 1e9)),
-    STEP("lo 9e6 9e6, eth0 740e3 740e3, eth1 0 1e9", UNKNOWN, 0,
-         "eth0 moved 740 kB, others moved 1 GB, for a payload of 80 kB", WAYS("eth0", 80e3, 80e3)),
+    STEP("lo 9e6 9e6, eth0 740e3 740e3, eth1 0 1e9", UNKNOWN, 0, "740 kB",
+         WAYS("eth0", 80e3, 80e3)),
     STEP(NULL, UNKNOWN, 0, NULL, OUT("eth0", 0)),
     /* Shared memory goes through none. */
     STEP("lo 4e6 4e6, eth0 0 0, eth1 0 0", PROVED, M, "0.04 %", OUT("shm", 10e9)),
-    STEP("lo 11e9 11e9, eth0 0 0, eth1 0 0", UNKNOWN, 0, "others moved 11 GB", OUT("", 10e9)),
+    STEP("lo 11e9 11e9, eth0 0 0, eth1 0 0", UNKNOWN, 0, "11 GB", OUT("", 10e9)),
     /* lo has every byte of both ends as sent and as received. */
     STEP("lo 210e6 210e6, eth0 0 0, eth1 0 0", ELSEWHERE, 0, "lo moved 105 MB",
          WAYS("eth0", 100e6, 100e6)),
@@ -284,12 +276,11 @@ static void check_step(struct path *p, const struct step *step)
                  proof.carriers, proof.text);
 }
 
-static void test_verdicts(void **state)
+TEST(test_verdicts)
 {
     struct scratch s;
     struct path *p = NULL;
 
-    (void)state;
     for (const struct step *step = steps; step < steps + N(steps); step++) {
         if (step->before && p) {
             path_close(p);
@@ -426,11 +417,10 @@ static void check_made(const struct scratch *s, const struct made *m)
         assert_int_equal(make(s, m, true).verdict, PATH_PROVED);
 }
 
-static void test_made_machines(void **state)
+TEST(test_made_machines)
 {
     static const double noises[] = {0, 0.3, 0.9, 5};
 
-    (void)state;
     for (int meter = 0; meter < METERS; meter++) {
         SCRATCH(s);
         put_mlx5(&s);
@@ -581,12 +571,11 @@ static void check_link(struct path *p, const struct link *l)
         fail_msg("link %td: \"%s\" %s; sockets \"%s\"", l - links, devices, w.why, w.carriers);
 }
 
-static void test_links(void **state)
+TEST(test_links)
 {
     struct scratch s;
     struct path *p = NULL;
 
-    (void)state;
     for (const struct link *l = links; l < links + N(links); l++) {
         if (l->before && p) {
             path_close(p);
@@ -619,7 +608,7 @@ static void count_alarm(int signal)
 
 /* hw_counters of 12 ms are old for two jiffies of 10 ms and what is left of the one they were read in, whatever
  * signals come meanwhile. */
-static void test_old_counters_are_waited_for(void **state)
+TEST(test_old_counters_are_waited_for)
 {
     const struct itimerval often = {.it_interval = {.tv_usec = 3000},
                                     .it_value = {.tv_usec = 3000}};
@@ -645,11 +634,10 @@ static struct counter port_at(uint64_t out)
     return (struct counter){.known = true, .unit = 4, .data = {out, 0}};
 }
 
-static void test_wraps(void **state)
+TEST(test_wraps)
 {
     struct counter a = port_at(4294967290u), b = port_at(10);
 
-    (void)state;
     assert_false(counters_moved(&a, &b).known);
     a = port_at(100); /* one that stops at its end */
     b = port_at(4294967295u);
@@ -681,7 +669,7 @@ static void *count_late(void *arg)
 
 /* A driver that brings its counters up to date a moment late is waited for, and no longer than that; one that does
  * not is, once. */
-static void test_late_counters(void **state)
+TEST(test_late_counters)
 {
     struct path_claim claim = OUT("eth0", 12e9);
     struct path_proof proof;
@@ -727,14 +715,13 @@ static struct path_proof send_over_lo(int fd, const struct sockaddr_in *to)
 
 /* Over lo, by UDP to nobody in particular, with the kernel's own counters. Beside other traffic nothing is proved:
  * then once more. */
-static void test_this_machine(void **state)
+TEST(test_this_machine)
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t len = sizeof(to);
     struct path_proof proof;
     int fd = socket(AF_INET, SOCK_DGRAM, 0), tries = 50;
 
-    (void)state;
     if (access("/proc/net/dev", R_OK) || fd < 0 || bind(fd, (struct sockaddr *)&to, sizeof(to)) ||
         getsockname(fd, (struct sockaddr *)&to, &len))
         skip();
@@ -749,7 +736,7 @@ static void test_this_machine(void **state)
 
 /* Nobody can say which device should have carried anything: what moved most is told, of a bridge and what is below it
  * one, and no more. */
-static void test_tell(void **state)
+TEST(test_tell)
 {
     static const struct {
         const char *now;
@@ -782,16 +769,4 @@ static void test_tell(void **state)
     path_close(p);
     path_close(NULL);
     scratch_close(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_verdicts),     cmocka_unit_test(test_made_machines),
-        cmocka_unit_test(test_links),        cmocka_unit_test(test_old_counters_are_waited_for),
-        cmocka_unit_test(test_wraps),        cmocka_unit_test(test_late_counters),
-        cmocka_unit_test(test_this_machine), cmocka_unit_test(test_tell),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

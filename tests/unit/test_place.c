@@ -1,24 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names of places, and what is said where no GPU can be reached. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <dlfcn.h>
-#include <errno.h>
 
 #include "core/hw/gpu.h"
 #include "core/hw/gpu_kernels.h"
 #include "core/hw/place.h"
 #include "core/hw/topo.h"
+#include "tests/unit/unit.h"
 
 #define N(list) (sizeof(list) / sizeof(*(list)))
 
-static void test_names(void **state)
+TEST(test_names)
 {
     static const struct {
         const char *name;
@@ -37,7 +29,6 @@ static void test_names(void **state)
                  {"HOST", -EINVAL, 0, 0},    {"cuda:99999999999", -EINVAL, 0, 0}};
     struct topo *topo;
 
-    (void)state;
     assert_int_equal(topo_open(&topo), 0);
     for (size_t i = 0; i < N(cases); i++) {
         struct place place = {0};
@@ -54,7 +45,7 @@ static void test_names(void **state)
 }
 
 /* What is meant is suggested, and no kind of place that is of no use. */
-static void test_what_is_meant_is_suggested(void **state)
+TEST(test_what_is_meant_is_suggested)
 {
     static const struct {
         const char *name;
@@ -69,7 +60,6 @@ static void test_what_is_meant_is_suggested(void **state)
         {"node1", PLACE_WHOLE | PLACE_GPU, "cuda:1", "mean"},
     };
 
-    (void)state;
     for (size_t i = 0; i < N(cases); i++) {
         struct place place;
         char error[160] = "";
@@ -81,14 +71,13 @@ static void test_what_is_meant_is_suggested(void **state)
     }
 }
 
-static void test_a_place_has_one_name(void **state)
+TEST(test_a_place_has_one_name)
 {
     static const char *const names[][2] = {
         {"cuda", "cuda:0"}, {"cuda7", "cuda:7"}, {"node:1", "node1"}, {"gpu", "cuda:0"}};
     static const char *const own[] = {"cuda:0", "node1", "host", "cuda:01", "moon"};
     char list[160];
 
-    (void)state;
     for (size_t i = 0; i < N(names); i++) {
         assert_true(place_words(names[i][0], list, sizeof(list)));
         assert_string_equal(list, names[i][1]);
@@ -103,11 +92,10 @@ static void test_a_place_has_one_name(void **state)
 }
 
 /* A module that is not there, and a sound file that is no module: the C library's. */
-static void test_module_that_is_none(void **state)
+TEST(test_module_that_is_none)
 {
     Dl_info library;
 
-    (void)state;
     assert_true(dladdr(dlsym(RTLD_DEFAULT, "qsort"), &library) != 0);
     const char *const modules[][2] = {{"/nonexistent/plumb-cuda.so", "/nonexistent/plumb-cuda.so"},
                                       {library.dli_fname, GPU_MODULE_SYMBOL}};
@@ -129,9 +117,8 @@ static void test_module_that_is_none(void **state)
 }
 
 /* The mean of many is near 0 and the spread that of a uniform number, 1/3, less where the grid is coarse. */
-static void test_values_are_spread(void **state)
+TEST(test_values_are_spread)
 {
-    (void)state;
     for (uint32_t type = GPU_F64; type < GPU_S8; type++) {
         double sum = 0, squares = 0, n = 20000;
         for (uint64_t i = 0; i < 20000; i++) {
@@ -148,9 +135,8 @@ static void test_values_are_spread(void **state)
 }
 
 /* Bits of known numbers, by the standards' own tables. */
-static void test_values_of_known_bits(void **state)
+TEST(test_values_of_known_bits)
 {
-    (void)state;
     assert_true(gpu_value_of_bits(GPU_F64, 0x3fe8000000000000) == 0.75);
     assert_true(gpu_value_of_bits(GPU_F32, 0xbf400000) == -0.75);
     assert_true(gpu_value_of_bits(GPU_F16, 0x3a00) == 0.75);
@@ -158,18 +144,4 @@ static void test_values_of_known_bits(void **state)
     assert_true(gpu_value_of_bits(GPU_E4M3, 0x34) == 0.75);  /* 0 0110 100: 2^-1 x 1.5 */
     assert_true(gpu_value_of_bits(GPU_E5M2, 0xba) == -0.75); /* 1 01110 10 */
     assert_true(gpu_value_of_bits(GPU_S8, 0xff) == -1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_what_is_meant_is_suggested),
-        cmocka_unit_test(test_a_place_has_one_name),
-        cmocka_unit_test(test_module_that_is_none),
-        cmocka_unit_test(test_values_are_spread),
-        cmocka_unit_test(test_values_of_known_bits),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,19 +2,11 @@
 /* Suites that find the GPUs by themselves: what `gpu`, `gpus` and `nodes` come to with none, one,
  * eight and sixteen of them, pairs, sampled pairs, and the one case that says that there is none.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "harness/plan/plan.h"
 #include "harness/plan/suite.h"
+#include "tests/unit/unit.h"
 
 #define GPUS_MAX 80
 
@@ -139,7 +131,7 @@ static void parse(const struct fakes *f, const char *text, struct suite *s)
 #define SUITE(cases) "suite: a\ncases:\n" cases
 
 /* What comes of a suite on a machine with so many GPUs: how many cases, the first and the last of them. */
-static void test_suites(void **state)
+TEST(test_suites)
 {
     static const struct {
         size_t gpus;
@@ -205,7 +197,6 @@ static void test_suites(void **state)
          4, "--op read --device cuda:0", "--op read --device cuda:0 --kind gpus", STAND_IN_NOT, 5},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(suites) / sizeof(*suites); i++) {
         struct fakes *f = fakes_make(suites[i].gpus);
         char text[512];
@@ -231,7 +222,7 @@ static void test_suites(void **state)
 }
 
 /* Wrong words are found where nothing is run, too; an option that nobody can have meant is one. */
-static void test_refused(void **state)
+TEST(test_refused)
 {
     static const struct {
         size_t gpus;
@@ -242,7 +233,6 @@ static void test_refused(void **state)
         {1, "- {bench: fake, way: in, source: node0, destination: 'cuda:0'}", "'way'"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(suites) / sizeof(*suites); i++) {
         struct fakes *f = fakes_make(suites[i].gpus);
         char text[256], error[512] = "";
@@ -251,21 +241,19 @@ static void test_refused(void **state)
         snprintf(text, sizeof(text), SUITE("%s\n"), suites[i].suite);
         assert_int_not_equal(
             suite_parse("t.yaml", text, strlen(text), NULL, &f->list, &s, error, sizeof(error)), 0);
-        if (!strstr(error, suites[i].where))
-            fail_msg("'%s' lacks '%s'", error, suites[i].where);
+        assert_says(error, suites[i].where);
         free(f);
     }
 }
 
 /* Of 16 GPUs 40 pairs, the same for each case, other ones with another seed. */
-static void test_pairs_of_sixteen(void **state)
+TEST(test_pairs_of_sixteen)
 {
     struct fakes *f = fakes_make(16);
     struct suite s;
     struct plan plan, again, other;
     size_t same = 0;
 
-    (void)state;
     parse(f,
           "suite: a\ncases: [{bench: mover, op: [read, write], source: gpus, destination: gpus, "
           "repeat: 1}, {bench: mover, op: read, source: node0, destination: gpus, repeat: 1}]\n",
@@ -291,11 +279,10 @@ static void test_pairs_of_sixteen(void **state)
 }
 
 /* Every GPU is at least twice on either side; near pairs and far ones are among them. */
-static void test_chosen_pairs(void **state)
+TEST(test_chosen_pairs)
 {
     static const unsigned counts[] = {9, 10, 16, 17, 72};
 
-    (void)state;
     for (size_t c = 0; c < 5; c++) {
         unsigned n = counts[c], count, found = 0;
         bool *taken = pairs_choose(n, 3, &count);
@@ -324,11 +311,10 @@ static void test_chosen_pairs(void **state)
 }
 
 /* The driver may number the GPUs in another order than they stand on the bus. */
-static void test_rank_is_the_order_of_the_bus(void **state)
+TEST(test_rank_is_the_order_of_the_bus)
 {
     struct fakes *f = fakes_make(3);
 
-    (void)state;
     strcpy(f->backends[1].address, "0000:c1:00.0");
     strcpy(f->backends[2].address, "0000:3b:00.0");
     strcpy(f->backends[3].address, "0000:af:00.0");
@@ -343,12 +329,11 @@ static void test_rank_is_the_order_of_the_bus(void **state)
 }
 
 /* One that fails among others that work keeps its cases: their rows say why. */
-static void test_a_broken_gpu_stays(void **state)
+TEST(test_a_broken_gpu_stays)
 {
     struct fakes *f = fakes_make(2);
     struct suite s;
 
-    (void)state;
     f->backends[2].state = BACKEND_ABSENT;
     parse(f, "suite: a\ncases: [{bench: fake, op: read, device: gpus}]\n", &s);
     assert_int_equal(s.n, 2);
@@ -361,16 +346,4 @@ static void test_a_broken_gpu_stays(void **state)
     free(f);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_suites),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_pairs_of_sixteen),
-        cmocka_unit_test(test_chosen_pairs),
-        cmocka_unit_test(test_rank_is_the_order_of_the_bus),
-        cmocka_unit_test(test_a_broken_gpu_stays),
-    };
-
-    return cmocka_run_group_tests(tests, write_program, remove_program);
-}
+TESTS_WITH(write_program, remove_program);

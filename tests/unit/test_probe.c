@@ -5,8 +5,8 @@
 #include "harness/probe/probe.h"
 #include "tests/unit/machines.h"
 #include "tests/unit/probe_cases.h"
+#include "tests/unit/unit.h"
 
-#include <errno.h>
 #include <fcntl.h>
 
 #define N(list) (sizeof(list) / sizeof(*(list)))
@@ -66,21 +66,19 @@ static void check_machine(const char *name, void *arg)
     json_decref(machine);
 }
 
-static void test_recorded_machines(void **state)
+TEST(test_recorded_machines)
 {
-    (void)state;
     assert_true(machines_each(check_machine, NULL) >= 8);
 }
 
 /* Whatever it is, the object is whole and prints. */
-static void test_this_machine(void **state)
+TEST(test_this_machine)
 {
     static const char *const sections[] = {"host", "virtualization", "cpu",      "caches",
                                            "numa", "memory",         "pci",      "network",
                                            "rdma", "gpus",           "proximity"};
     json_t *machine;
 
-    (void)state;
     assert_int_equal(probe_machine(NULL, &machine), 0);
     for (size_t i = 0; i < N(sections); i++)
         assert_non_null(json_object_get(machine, sections[i]));
@@ -89,14 +87,13 @@ static void test_this_machine(void **state)
 }
 
 /* Nothing was read but a processor: nobody is told that something is absent. */
-static void test_nothing_is_printed_absent_unread(void **state)
+TEST(test_nothing_is_printed_absent_unread)
 {
     static const char *const words[] = {"no RDMA", "no cpufreq", "no CPU quota",
                                         "no GPU on the PCI bus", "not loaded"};
     json_t *machine = probe_files("proc/cpuinfo=flags\t: fpu|dev/nvidia0=", NULL);
     char *text = printed(machine);
 
-    (void)state;
     for (size_t i = 0; i < N(words); i++)
         assert_null(strstr(text, words[i]));
     free(text);
@@ -113,12 +110,11 @@ static struct tree open_tree(const struct scratch *s)
     return tree;
 }
 
-static void test_what_is_no_tree(void **state)
+TEST(test_what_is_no_tree)
 {
     struct scratch s;
     json_t *machine;
 
-    (void)state;
     scratch_open(&s);
     assert_int_equal(probe_machine("/nonexistent", &machine), -ENOENT);
     assert_null(machine);
@@ -128,7 +124,7 @@ static void test_what_is_no_tree(void **state)
     scratch_close(&s);
 }
 
-static void test_links_stay_inside(void **state)
+TEST(test_links_stay_inside)
 {
     static const struct {
         const char *link, *target;
@@ -149,7 +145,6 @@ static void test_links_stay_inside(void **state)
     struct scratch s;
     char got[TREE_PATH], line[TREE_LINE];
 
-    (void)state;
     scratch_open(&s);
     scratch_put(&s, "b/file", "inside\n");
     for (size_t i = 0; i < N(cases); i++)
@@ -174,7 +169,7 @@ static void test_links_stay_inside(void **state)
     scratch_close(&s);
 }
 
-static void test_odd_files(void **state)
+TEST(test_odd_files)
 {
     static const struct {
         const char *text;
@@ -187,7 +182,6 @@ static void test_odd_files(void **state)
     char line[TREE_LINE], big[8192], small[16], path[3000];
     size_t length;
 
-    (void)state;
     scratch_open(&s);
     struct tree tree = open_tree(&s);
     for (size_t i = 0; i < N(numbers); i++) {
@@ -218,13 +212,12 @@ static void test_odd_files(void **state)
 }
 
 /* In the order of their numbers, without hidden ones and those that would steer a terminal. */
-static void test_names(void **state)
+TEST(test_names)
 {
     struct scratch s;
     struct names names;
     char name[64];
 
-    (void)state;
     scratch_open(&s);
     put_files(
         &s,
@@ -246,11 +239,10 @@ static void test_names(void **state)
     scratch_close(&s);
 }
 
-static void test_cpu_lists(void **state)
+TEST(test_cpu_lists)
 {
     static const char *const wrong[] = {"0-8", "3-1", "0-", "a", "0 1", "0-99999999999999999999"};
 
-    (void)state;
     assert_int_equal(cpulist_count("0-3", 8), 4);
     assert_int_equal(cpulist_count("0,2,4-7", 8), 6);
     assert_int_equal(cpulist_count("", 8), 0);
@@ -280,7 +272,7 @@ static long long threads_of(const struct scratch *s)
 
 /* hwloc opens files and follows links as they are: each of these would hang it or show it our own machine. The alarm
  * ends a test that hangs. */
-static void test_what_hwloc_must_not_read(void **state)
+TEST(test_what_hwloc_must_not_read)
 {
     static const struct {
         const char *path, *target, *text; /* a link to target, a file with text, or a pipe */
@@ -300,7 +292,6 @@ static void test_what_hwloc_must_not_read(void **state)
     struct scratch s;
     char target[256];
 
-    (void)state;
     alarm(300);
     for (size_t i = 0; i < N(cases); i++) {
         scratch_open(&s);
@@ -331,9 +322,8 @@ static void test_what_hwloc_must_not_read(void **state)
 }
 
 /* Nothing of hwloc's environment may remain, or what was there may change. */
-static void test_environment_is_put_back(void **state)
+TEST(test_environment_is_put_back)
 {
-    (void)state;
     setenv("HWLOC_COMPONENTS", "mine", 1);
     unsetenv("HWLOC_FSROOT");
     json_t *machine = probe_files(ONE_CPU, NULL);
@@ -346,7 +336,7 @@ static void test_environment_is_put_back(void **state)
 
 /* Two functions, each below the other, and one that is its own parent: the way up must end. Addresses that are none
  * are left out. */
-static void test_pci_circles_and_junk(void **state)
+TEST(test_pci_circles_and_junk)
 {
 #define SPEEDS(path)                                                                               \
     "sys/devices/" path "/class=0x020000|sys/devices/" path "/current_link_speed=8.0 GT/s|"        \
@@ -367,7 +357,6 @@ static void test_pci_circles_and_junk(void **state)
                                          "file|proc/cpuinfo=flags\t: fpu|"
                                          "usr/share/misc/pci.ids=\xff\n\n\t\n10de\n10de  \n\t2330";
 
-    (void)state;
     alarm(300);
     json_t *machine = probe_files(files, NULL);
     assert_int_equal(json_array_size(json_object_get(machine, "pci")), 3);
@@ -416,7 +405,7 @@ static size_t put_modules(unsigned char *table, const struct plug *plugs)
     return (size_t)(at - table);
 }
 
-static void test_memory_modules(void **state)
+TEST(test_memory_modules)
 {
     static const struct {
         struct plug plugs[PLUGS];
@@ -438,7 +427,6 @@ static void test_memory_modules(void **state)
     };
     unsigned char table[512];
 
-    (void)state;
     for (size_t i = 0; i < N(cases); i++) {
         double got = peak(table, put_modules(table, cases[i].plugs));
 
@@ -452,7 +440,7 @@ static void test_memory_modules(void **state)
     assert_true(peak(table, sizeof(table)) < 0);
 }
 
-static void test_what_steers_libraries(void **state)
+TEST(test_what_steers_libraries)
 {
     static const char *const variables[] = {"HOME=/root",
                                             "OMP_NUM_THREADS=4",
@@ -470,31 +458,9 @@ static void test_what_steers_libraries(void **state)
         json_pack("{s:s, s:s, s:s, s:s, s:s}", "OMP_NUM_THREADS", "4", "OMPI_MCA_btl", "tcp",
                   "LD_PRELOAD", "a.so", "MKL_EMPTY", "", "UCX_TLS", "(not UTF-8)");
 
-    (void)state;
     assert_true(json_equal(found, want));
     assert_int_equal(json_object_size(none), 0);
     json_decref(found);
     json_decref(want);
     json_decref(none);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_recorded_machines),
-        cmocka_unit_test(test_this_machine),
-        cmocka_unit_test(test_nothing_is_printed_absent_unread),
-        cmocka_unit_test(test_what_is_no_tree),
-        cmocka_unit_test(test_links_stay_inside),
-        cmocka_unit_test(test_odd_files),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_cpu_lists),
-        cmocka_unit_test(test_what_hwloc_must_not_read),
-        cmocka_unit_test(test_environment_is_put_back),
-        cmocka_unit_test(test_pci_circles_and_junk),
-        cmocka_unit_test(test_memory_modules),
-        cmocka_unit_test(test_what_steers_libraries),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What a driver tells by ethtool's ioctl, which here is one of our own for the loopback interface: it
  * answers as linux/net/ethtool/ioctl.c does. */
-#include <errno.h>
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
-#include <math.h>
 #include <net/if.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "harness/probe/facts.h"
 #include "tests/unit/probe_cases.h"
+#include "tests/unit/unit.h"
 
 enum { WORDS = 4 };
 
@@ -138,11 +132,10 @@ static const struct {
 };
 
 /* Each mode by itself: its rate is its name's. */
-static void test_rates_by_name(void **state)
+TEST(test_rates_by_name)
 {
     char text[512], expected[64];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++) {
         driver = (struct driver){.duplex = DUPLEX_UNKNOWN};
         set_mode(0, modes[i].bit);
@@ -155,7 +148,7 @@ static void test_rates_by_name(void **state)
 }
 
 /* What is no rate: autonegotiation, pauses, kinds of plugs, error correction. */
-static void test_no_rates(void **state)
+TEST(test_no_rates)
 {
     static const unsigned bits[] = {ETHTOOL_LINK_MODE_Autoneg_BIT,  ETHTOOL_LINK_MODE_TP_BIT,
                                     ETHTOOL_LINK_MODE_FIBRE_BIT,    ETHTOOL_LINK_MODE_Pause_BIT,
@@ -163,7 +156,6 @@ static void test_no_rates(void **state)
                                     ETHTOOL_LINK_MODE_FEC_LLRS_BIT};
     char text[512];
 
-    (void)state;
     driver = (struct driver){.duplex = DUPLEX_FULL};
     for (size_t i = 0; i < sizeof(bits) / sizeof(*bits); i++)
         set_mode(0, bits[i]);
@@ -171,11 +163,10 @@ static void test_no_rates(void **state)
     assert_string_equal(text, "");
 }
 
-static void test_both_ends(void **state)
+TEST(test_both_ends)
 {
     char text[512];
 
-    (void)state;
     driver = (struct driver){.duplex = DUPLEX_HALF};
     set_mode(0, ETHTOOL_LINK_MODE_100000baseCR4_Full_BIT);
     set_mode(0, ETHTOOL_LINK_MODE_25000baseCR_Full_BIT);
@@ -192,11 +183,10 @@ static void test_both_ends(void **state)
 }
 
 /* Names that end in blanks, and those that are no word; other counters are left out. */
-static void test_counts(void **state)
+TEST(test_counts)
 {
     char text[512];
 
-    (void)state;
     driver = (struct driver){.names = {"rx_packets", "rx_prio3_pause", "[0]: rx pause",
                                        "rx_pause_frames       ", "tx_prio3_pause_duration",
                                        "rx_prio3_pause_transition"},
@@ -211,7 +201,7 @@ static void test_counts(void **state)
 }
 
 /* As the drivers' sources have them. */
-static void test_names(void **state)
+TEST(test_names)
 {
     static const char *const names[][2] = {
         {"rx_prio0_pause", "rx_priority0_frames"}, /* mlx5 */
@@ -243,22 +233,10 @@ static void test_names(void **state)
     };
     char key[NET_PAUSE_KEY];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         bool known = net_pause_key(names[i][0], key);
 
         if (known != (names[i][1] != NULL) || (known && strcmp(key, names[i][1]) != 0))
             fail_msg("%s: %s", names[i][0], known ? key : "none");
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rates_by_name), cmocka_unit_test(test_no_rates),
-        cmocka_unit_test(test_both_ends),     cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_names),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
  * never 0, none or physical; and nothing that is there is refused for how it looks. */
 #include "harness/limits/limits.h"
 #include "tests/unit/probe_cases.h"
+#include "tests/unit/unit.h"
 
 #define N(list) (sizeof(list) / sizeof(*(list)))
 
@@ -429,11 +430,10 @@ static size_t check_fact(const struct fact_case *c, const json_t *machine, const
     return wrong;
 }
 
-static void test_facts(void **state)
+TEST(test_facts)
 {
     size_t wrong = 0;
 
-    (void)state;
     for (size_t i = 0; i < N(cases); i++) {
         json_t *machine = probe_files(cases[i].files, words);
         const char *facts = cases[i].facts;
@@ -448,7 +448,7 @@ static void test_facts(void **state)
 
 /* By ids, the CPU, and, of a GPU in a guest, the driver's name for it; an id that pci.ids lacks may be a virtual
  * function's. */
-static void test_natures(void **state)
+TEST(test_natures)
 {
     static const struct {
         const char *cpu, *id, *subsystem, *class_code, *nature, *kind, *model;
@@ -482,7 +482,6 @@ static void test_natures(void **state)
         {"@guest|", "10de:2330", "10de:16c1", "030200", "vgpu", "gpu", "NVIDIA L40S-48A"},
     };
 
-    (void)state;
     for (size_t i = 0; i < N(natures); i++) {
         char files[1024], model[128] = "";
 
@@ -509,12 +508,11 @@ static void test_natures(void **state)
 
 /* A capability list at 0x40: power management, then PCI Express, with payloads of 256 bytes, read requests of 4096,
  * and relaxed ordering; root alone reads all of it. */
-static void test_device_control(void **state)
+TEST(test_device_control)
 {
     unsigned char config[256] = {[6] = 0x10,    [0x34] = 0x40, [0x40] = 1,   [0x41] = 0x60,
                                  [0x60] = 0x10, [0x68] = 0x30, [0x69] = 0x50};
 
-    (void)state;
     for (int whole = 0; whole < 2; whole++) {
         const struct change facts[] = {{"pci.0.max_payload_bytes", "256", true, false},
                                        {"pci.0.max_read_request_bytes", "4096", true, false},
@@ -590,13 +588,12 @@ static double limit_of(const json_t *limits, const char *key)
 
 /* Two links on the way up, each told once, and how near the adapters are. The slow one above the GPU limits its
  * copies, 16 x 8 / 8 x 128/130 GB/s, though an idle GPU's own link at 2.5 GT/s is slower. */
-static void test_switch_below_a_switch(void **state)
+TEST(test_switch_below_a_switch)
 {
     static const char *const relations[] = {"PXB", "PIX", "PXB"};
     char err[1024] = "";
     struct limits *figures = limits_load("configs", err, sizeof(err));
 
-    (void)state;
     assert_non_null(figures);
     for (int idle = 0; idle < 2; idle++) {
         struct scratch s;
@@ -630,13 +627,12 @@ static void test_switch_below_a_switch(void **state)
 /* ---- secrets, and lists of any length */
 
 /* Addresses identify people's machines, and an environment holds secrets: none may reach the object. */
-static void test_secrets_stay_out(void **state)
+TEST(test_secrets_stay_out)
 {
     static const char environment[] = "SECRET=mine\0container=lxc\0TERM=x\0";
     static const char *const secrets[] = {"22:33", "SERIAL", "11112222", "bbbb", "5678", "SECRET"};
     struct scratch s;
 
-    (void)state;
     scratch_open(&s);
     put_files(&s,
               "eth0:address=02:11:22:33:44:55|eth0:type=1|dmi:product_serial=SERIAL-1|"
@@ -655,12 +651,11 @@ static void test_secrets_stay_out(void **state)
     json_decref(machine);
 }
 
-static void test_distances_are_whole(void **state)
+TEST(test_distances_are_whole)
 {
     char text[4096] = "";
     struct scratch s;
 
-    (void)state;
     scratch_open(&s);
     put_files(&s, FOUR_CPUS "nodes:node0/cpulist=0-3", words);
     for (int i = 0; i < 1000; i++)
@@ -669,18 +664,4 @@ static void test_distances_are_whole(void **state)
     json_t *machine = probe_and_close(&s);
     assert_int_equal(json_array_size(at_path(machine, "numa.nodes.0.distances")), 1000);
     json_decref(machine);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_facts),
-        cmocka_unit_test(test_natures),
-        cmocka_unit_test(test_device_control),
-        cmocka_unit_test(test_switch_below_a_switch),
-        cmocka_unit_test(test_secrets_stay_out),
-        cmocka_unit_test(test_distances_are_whole),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

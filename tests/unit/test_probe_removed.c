@@ -8,6 +8,7 @@
 #include "harness/probe/probe.h"
 #include "tests/unit/machines.h"
 #include "tests/unit/probe_cases.h"
+#include "tests/unit/unit.h"
 
 #include <ftw.h>
 
@@ -380,21 +381,11 @@ static void check_machine(const char *name, void *arg)
     total->wrong += c.wrong + l.wrong;
 }
 
-static void test_a_fact_without_its_file_is_unknown(void **state)
+TEST(test_a_fact_without_its_file_is_unknown)
 {
     struct total total = {0};
 
-    (void)state;
     assert_true(machines_each(check_machine, &total) >= 8);
     assert_true(total.probes > 500);
     assert_int_equal(total.wrong, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_fact_without_its_file_is_unknown),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which RDMA port is near which GPU, on trees of /sys. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/hw/rail.h"
 #include "scratch_tree.h"
 #include "tests/unit/machines.h"
+#include "tests/unit/unit.h"
 
 /* A device below these bridges of a NUMA node. */
 static void add(const struct scratch *s, const char *below, const char *address, int node)
@@ -66,7 +58,7 @@ static void expect(const struct rail *r, int gpu, const char *port, const char *
 /* Four switches with two GPUs and two adapters each. The adapters' names run against the bus from
  * switch to switch, and 10 is behind 9 by number and before it by letters; a ninth
  * adapter stands apart. */
-static void test_eight_by_eight(void **state)
+TEST(test_eight_by_eight)
 {
     static const char *const names[] = {"mlx5_9", "mlx5_10", "mlx5_6", "mlx5_7",
                                         "mlx5_4", "mlx5_5",  "mlx5_1", "mlx5_2"};
@@ -74,7 +66,6 @@ static void test_eight_by_eight(void **state)
     struct rail rails[RAILS_MAX];
     struct scratch s;
 
-    (void)state;
     scratch_open(&s);
     for (unsigned i = 0; i < 8; i++) {
         address_of(addresses[i], i / 2, i % 2);
@@ -93,13 +84,12 @@ static void test_eight_by_eight(void **state)
 }
 
 /* Of two functions of one adapter the one that is down is not in use: both GPUs have the other. */
-static void test_unused_port(void **state)
+TEST(test_unused_port)
 {
     char below[128], addresses[2][24];
     struct rail rails[RAILS_MAX];
     struct scratch s;
 
-    (void)state;
     scratch_open(&s);
     for (unsigned i = 0; i < 2; i++) {
         address_of(addresses[i], 0, i);
@@ -114,13 +104,12 @@ static void test_unused_port(void **state)
 }
 
 /* GPU 0 is as near to both, GPU 1 has one that is nearer: it chooses first. */
-static void test_nearer_chooses_first(void **state)
+TEST(test_nearer_chooses_first)
 {
     char below[128], addresses[2][24] = {"0000:01:00.0", ""};
     struct rail rails[RAILS_MAX];
     struct scratch s;
 
-    (void)state;
     scratch_open(&s);
     add(&s, "pci0000:00/0000:00:01.0", addresses[0], 0);
     address_of(addresses[1], 0, 1);
@@ -135,13 +124,12 @@ static void test_nearer_chooses_first(void **state)
 
 /* A guest that hides the bus, or devices in software: in their order, and nothing is said of how
  * near they are. */
-static void test_hidden(void **state)
+TEST(test_hidden)
 {
     char addresses[3][24] = {"", "", ""}, path[96];
     struct rail rails[RAILS_MAX];
     struct scratch s;
 
-    (void)state;
     scratch_open(&s);
     for (unsigned i = 0; i < 2; i++) {
         snprintf(path, sizeof(path), "sys/class/infiniband/rxe%u/ports/1/state", i);
@@ -176,14 +164,13 @@ static void put_port(const struct scratch *s, const char *name, const char *laye
 
 /* A guest that hides the bus has eight ports of InfiniBand, one of them down, and one of Ethernet, whose name is the first. With
  * more GPUs than ports, two take one of the eight and none that of Ethernet. */
-static void test_an_adapter_for_management_has_no_rail(void **state)
+TEST(test_an_adapter_for_management_has_no_rail)
 {
     static const char addresses[9][24] = {"", "", "", "", "", "", "", "", ""};
     struct rail rails[RAILS_MAX];
     char text[512], name[16];
     struct scratch s;
 
-    (void)state;
     scratch_open(&s);
     put_port(&s, "mlx5_an0", "Ethernet\n", "100 Gb/sec (4X EDR)\n", true);
     for (unsigned i = 0; i < 8; i++) {
@@ -207,14 +194,13 @@ static void test_an_adapter_for_management_has_no_rail(void **state)
 }
 
 /* The same link layer, a lower rate; and two of two kinds, of which neither is the usual one. */
-static void test_a_slower_port_comes_last(void **state)
+TEST(test_a_slower_port_comes_last)
 {
     static const char addresses[2][24] = {"", ""};
     struct rail rails[RAILS_MAX];
     char text[512];
     struct scratch s;
 
-    (void)state;
     scratch_open(&s);
     put_port(&s, "mlx5_0", "InfiniBand\n", "100 Gb/sec (4X EDR)\n", true);
     put_port(&s, "mlx5_1", "InfiniBand\n", "400 Gb/sec (4X NDR)\n", true);
@@ -231,14 +217,13 @@ static void test_a_slower_port_comes_last(void **state)
 }
 
 /* Two adapters for eight GPUs: below the first switch of each socket. */
-static void test_shared(void **state)
+TEST(test_shared)
 {
     static const char addresses[8][24] = {"0000:18:00.0", "0000:1a:00.0", "0000:3a:00.0",
                                           "0000:3c:00.0", "0000:98:00.0", "0000:9a:00.0",
                                           "0000:ba:00.0", "0000:bc:00.0"};
     struct rail rails[RAILS_MAX];
 
-    (void)state;
     assert_int_equal(rails_find(MACHINE("nvlink-8gpu"), addresses, 8, rails), 8);
     for (unsigned i = 0; i < 8; i++)
         expect(&rails[i], (int)i, i < 4 ? "mlx5_0:1" : "mlx5_1:1", i % 4 < 2 ? "PIX" : "NODE",
@@ -247,14 +232,13 @@ static void test_shared(void **state)
 
 /* Programs that see some of the eight only: each has its seat among all, by which the two ends of a
  * pair are held against each other. Of a GPU that /sys does not show, none. */
-static void test_seats(void **state)
+TEST(test_seats)
 {
     static const char addresses[5][24] = {"0000:bc:00.0", "0000:18:00.0", "0000:3A:00.0",
                                           "0000:19:00.0", ""};
     static const unsigned seats[5] = {8, 1, 3, 0, 0};
     struct rail rails[RAILS_MAX];
 
-    (void)state;
     assert_int_equal(rails_find(MACHINE("nvlink-8gpu"), addresses, 5, rails), 5);
     for (unsigned i = 0; i < 5; i++) {
         assert_int_equal(rails[i].seat, seats[i]);
@@ -264,32 +248,14 @@ static void test_seats(void **state)
     assert_int_equal(rails[0].seat, 0);
 }
 
-static void test_option(void **state)
+TEST(test_option)
 {
     static const char *const none[] = {"64", "-1", "03", "", "mlx5_0"};
     char error[256];
     const char *value;
 
-    (void)state;
     assert_int_equal(rail_read("0", &value, error, sizeof(error)), 0);
     assert_int_equal(rail_read("63", &value, error, sizeof(error)), 0);
     for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++)
         assert_int_not_equal(rail_read(none[i], &value, error, sizeof(error)), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_eight_by_eight),
-        cmocka_unit_test(test_unused_port),
-        cmocka_unit_test(test_nearer_chooses_first),
-        cmocka_unit_test(test_hidden),
-        cmocka_unit_test(test_an_adapter_for_management_has_no_rail),
-        cmocka_unit_test(test_a_slower_port_comes_last),
-        cmocka_unit_test(test_shared),
-        cmocka_unit_test(test_seats),
-        cmocka_unit_test(test_option),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

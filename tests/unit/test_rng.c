@@ -1,31 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // The seeded generator: published reference outputs, and the laws of what is drawn from it.
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/rng.h"
+#include "tests/unit/unit.h"
 
-static void test_splitmix64_reference(void **unused)
+TEST(test_splitmix64_reference)
 {
-    (void)unused;
     // Outputs of Vigna's splitmix64.c for the state 1234567.
     static const uint64_t expected[] = {6457827717110365317u, 3203168211198807973u,
                                         9817491932198370423u, 4593380528125082431u,
                                         16408922859458223821u};
-    uint64_t state = 1234567;
+    uint64_t seed = 1234567;
     for (int i = 0; i < 5; i++)
-        assert_int_equal(rng_splitmix64(&state), expected[i]);
+        assert_int_equal(rng_splitmix64(&seed), expected[i]);
 }
 
-static void test_xoshiro_reference(void **unused)
+TEST(test_xoshiro_reference)
 {
-    (void)unused;
     // Outputs of Blackman and Vigna's xoshiro256starstar.c for the state 1, 2, 3, 4.
     static const uint64_t expected[] = {11520u,
                                         0u,
@@ -40,15 +30,14 @@ static void test_xoshiro_reference(void **unused)
     struct rng r = {{1, 2, 3, 4}};
     for (int i = 0; i < 10; i++)
         assert_int_equal(rng_u64(&r), expected[i]);
-    uint64_t state = 1234567;
+    uint64_t seed = 1234567;
     rng_seed(&r, 1234567);
     for (int i = 0; i < 4; i++)
-        assert_int_equal(r.s[i], rng_splitmix64(&state));
+        assert_int_equal(r.s[i], rng_splitmix64(&seed));
 }
 
-static void test_double_is_in_the_half_open_unit_interval(void **unused)
+TEST(test_double_is_in_the_half_open_unit_interval)
 {
-    (void)unused;
     struct rng r;
     double sum = 0, least = 1, most = 0;
     rng_seed(&r, 1);
@@ -71,9 +60,8 @@ static void test_double_is_in_the_half_open_unit_interval(void **unused)
 }
 
 // The mean, the variance and the share within one deviation.
-static void test_normal(void **unused)
+TEST(test_normal)
 {
-    (void)unused;
     struct rng r;
     const int n = 40000;
     double sum = 0, squares = 0;
@@ -91,9 +79,8 @@ static void test_normal(void **unused)
     assert_float_equal((double)within_one / n, 0.682689, 5 * sqrt(0.2166 / n));
 }
 
-static void test_below_is_unbiased(void **unused)
+TEST(test_below_is_unbiased)
 {
-    (void)unused;
     struct rng r;
     int counts[3] = {0};
     // Without rejection half of the numbers below 3 * 2^62 would be multiples of 3.
@@ -117,9 +104,8 @@ static void test_below_is_unbiased(void **unused)
     assert_int_equal(rng_below(&r, 0), 0);
 }
 
-static void test_shuffle_reaches_every_order_equally(void **unused)
+TEST(test_shuffle_reaches_every_order_equally)
 {
-    (void)unused;
     struct rng r;
     int counts[27] = {0};
     const int n = 6000;
@@ -137,17 +123,4 @@ static void test_shuffle_reaches_every_order_equally(void **unused)
                 assert_float_equal(counts[a * 9 + b * 3 + (3 - a - b)], n / 6.0,
                                    5 * sqrt(n * 5 / 36.0));
     rng_shuffle_u32(&r, NULL, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_splitmix64_reference),
-        cmocka_unit_test(test_xoshiro_reference),
-        cmocka_unit_test(test_double_is_in_the_half_open_unit_interval),
-        cmocka_unit_test(test_normal),
-        cmocka_unit_test(test_below_is_unbiased),
-        cmocka_unit_test(test_shuffle_reaches_every_order_equally)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

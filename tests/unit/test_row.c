@@ -1,19 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows: what is not measured prints as an empty cell, zero prints as zero, and texts survive CSV. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "core/row.h"
 #include "core/text.h"
+#include "tests/unit/unit.h"
 
 #define CELLS_MAX 128
 
@@ -62,9 +53,8 @@ static void check_cell(const struct row *row, const char *name, const char *want
 }
 
 /* A value of its own in each member is in its own column, and nothing is all empty. */
-static void test_each_column_prints_its_own_member(void **state)
+TEST(test_each_column_prints_its_own_member)
 {
-    (void)state;
     struct row row;
     char texts[CELLS_MAX][24], *names[CELLS_MAX], *cells[CELLS_MAX];
     size_t n;
@@ -96,9 +86,8 @@ static void test_each_column_prints_its_own_member(void **state)
 }
 
 /* Zero is zero; without samples the counts of them are empty; names mean their members. */
-static void test_cells(void **state)
+TEST(test_cells)
 {
-    (void)state;
     struct row row;
     start(&row);
     row.value = row.summary.stddev = row.ledger.steal_percent = 0;
@@ -131,9 +120,8 @@ static void test_cells(void **state)
     check_cell(&row, "case", "12");
 }
 
-static void test_texts_and_numbers(void **state)
+TEST(test_texts_and_numbers)
 {
-    (void)state;
     static const struct {
         const char *field; /* NULL: the number */
         double number;
@@ -163,9 +151,8 @@ static void test_texts_and_numbers(void **state)
 }
 
 /* Whatever bytes are in it, a row is one line of JSON with the same values; what is not finite is left out, and bytes that are no character are "?". */
-static void test_json(void **state)
+TEST(test_json)
 {
-    (void)state;
     static const char *const texts[][2] = {
         {"a,b;\"quoted\" 'too'"},
         {"two\nlines\r\nand\ta tab"},
@@ -200,13 +187,4 @@ static void test_json(void **state)
         assert_true(!value || fabs(json_number_value(value) / numbers[i] - 1) < 1e-8);
         json_decref(json);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_column_prints_its_own_member), cmocka_unit_test(test_cells),
-        cmocka_unit_test(test_texts_and_numbers), cmocka_unit_test(test_json)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

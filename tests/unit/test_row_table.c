@@ -1,17 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of rows for people: it lines up, fits the line and loses no figure. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/row.h"
+#include "tests/unit/unit.h"
 
 /* With everything that a row may carry. */
 static struct row full(void)
@@ -70,11 +60,10 @@ static void says(char *text, const char *wanted)
 }
 
 /* A number, an interval, a share of the limit or of a reference; what was not measured has none. */
-static void test_cells(void **state)
+TEST(test_cells)
 {
     struct row row = full();
 
-    (void)state;
     says(printed((struct row_table){.line = 240}, &row, 1, false),
          "size|kernel|path|metric|value unit|-ci|+ci samples|limit|status\n4096|triad|peer access|"
          "bandwidth|123.456 GB/s|-19.81%|>999%|57|88.2%|noisy");
@@ -96,11 +85,10 @@ static void test_cells(void **state)
 }
 
 /* What is aside is told above, and again where it changes, alone; size is as wide as its values. */
-static void test_what_is_aside_is_told_where_it_changes(void **state)
+TEST(test_what_is_aside_is_told_where_it_changes)
 {
     struct row rows[5];
 
-    (void)state;
     for (size_t i = 0; i < 5; i++)
         rows[i] = full();
     rows[2].params[2] = rows[3].params[2] = "the host";
@@ -120,11 +108,10 @@ static void test_what_is_aside_is_told_where_it_changes(void **state)
 }
 
 /* Skipped three times for one reason, for another, measured, and skipped for that again, twice. */
-static void test_why_rows_are_skipped_is_told_once(void **state)
+TEST(test_why_rows_are_skipped_is_told_once)
 {
     struct row rows[8];
 
-    (void)state;
     for (size_t i = 0; i < 8; i++) {
         rows[i] = full();
         rows[i].n_params = 2;
@@ -139,12 +126,11 @@ static void test_why_rows_are_skipped_is_told_once(void **state)
          " ok: a remark|# skipped: no driver|skipped|# kernel copy|skipped|# and 1 more");
 }
 
-static void test_sizes_have_binary_units(void **state)
+TEST(test_sizes_have_binary_units)
 {
     struct row_table table = {.bytes = {true}};
     struct row rows[3];
 
-    (void)state;
     row_table_widen(&table, 0, "1610612736");
     for (size_t i = 0; i < 3; i++) {
         rows[i] = full();
@@ -165,20 +151,18 @@ static size_t longest_line(const char *text)
 }
 
 /* What has no room goes under the row, by name, first a column in which nothing is said; every figure is still there. */
-static void test_lines_fit(void **state)
+TEST(test_lines_fit)
 {
     static const char *const kept[] = {"4096 ",   "triad", "peer access", "123.456 ", "GB/s",
                                        "-19.81%", ">999%", " 57 ",        "88.2%"};
     static const size_t lines[] = {240, 0, 80}; /* 0: no terminal, 100 */
     struct row row = full();
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         char *text = printed((struct row_table){.line = lines[i]}, &row, 1, false);
 
         for (size_t k = 0; k < sizeof(kept) / sizeof(kept[0]); k++)
-            if (!strstr(text, kept[k]))
-                fail_msg("'%s' is lost in:\n%s", kept[k], text);
+            assert_says(text, kept[k]);
         assert_true(longest_line(text) <= (lines[i] ? lines[i] : 100));
         assert_int_equal(strstr(text, "\n    kernel triad, path peer access\n") != NULL, i == 2);
         says(text, i ? "\n    interval|[simulated]\n" : " noisy: interval|[simulated]\n");
@@ -199,7 +183,7 @@ static void test_lines_fit(void **state)
 }
 
 /* What is above the limit by more than rounding says so. */
-static void test_remarks_and_kinds_of_limits(void **state)
+TEST(test_remarks_and_kinds_of_limits)
 {
     static const double calm[] = {0, 100, 100.5, -5, NAN};
     static const struct {
@@ -215,23 +199,9 @@ static void test_remarks_and_kinds_of_limits(void **state)
                  {NULL, LIMIT_TOLD}};
     char text[128];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(calm) / sizeof(calm[0]); i++)
         assert_string_equal(limit_remark(calm[i], text, sizeof(text)), "");
     assert_memory_equal(limit_remark(100.6, text, sizeof(text)), "101 %", 5);
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
         assert_int_equal(limit_kind_of(kinds[i].text), kinds[i].kind);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cells),
-        cmocka_unit_test(test_what_is_aside_is_told_where_it_changes),
-        cmocka_unit_test(test_why_rows_are_skipped_is_told_once),
-        cmocka_unit_test(test_sizes_have_binary_units),
-        cmocka_unit_test(test_lines_fit),
-        cmocka_unit_test(test_remarks_and_kinds_of_limits)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

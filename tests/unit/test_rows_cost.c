@@ -1,21 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What CPUs spend: the bytes are those that our own backends say that they sent; the time is held against what the kernel says. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <time.h>
 
-#include <cmocka.h>
-
 #include "benches/allreduce/work.h"
 #include "tests/unit/session_fixture.h"
+#include "tests/unit/unit.h"
 
 #define ELEMENTS   (3u << 14) /* in blocks for 2, 3 and 4 */
 #define OPERATIONS 3          /* since the mark: whole() */
@@ -95,13 +86,12 @@ static void measure(struct fixture *f, const char *backend, unsigned op, unsigne
 }
 
 /* Of each operation by what sends each byte once. */
-static void test_wire_bytes(void **state)
+TEST(test_wire_bytes)
 {
     static const struct session_service service = {.find = collective_find};
     char error[256] = "";
     struct fixture f = {0};
 
-    (void)state;
     if (world_fork(&f.w, 4, session_serve, (void *)&service, error, sizeof(error)))
         fail_msg("%s", error);
     assert_int_equal(topo_open(&f.topo), 0);
@@ -255,9 +245,8 @@ static void start_working(struct fixture *f)
 }
 
 /* What is spent in work is told, and no more than the kernel says of all processes together; who sleeps spends nothing. */
-static void test_work_is_told_as_the_kernel_has_it(void **state)
+TEST(test_work_is_told_as_the_kernel_has_it)
 {
-    (void)state;
     for (int sleeps = 0; sleeps < 2; sleeps++) {
         uint64_t own_ns = usage_ns(RUSAGE_SELF), children_ns = usage_ns(RUSAGE_CHILDREN);
         struct fixture f;
@@ -285,14 +274,13 @@ static void test_work_is_told_as_the_kernel_has_it(void **state)
 }
 
 /* Two ranks that take turns on one CPU, each in a time of its own. */
-static void test_turns_on_one_cpu_are_one_core(void **state)
+TEST(test_turns_on_one_cpu_are_one_core)
 {
     struct collective_times times[2] = {
         {.ns = 1000, .cpu_ns = 1000, .span_cpu_ns = 1000, .begin_ns = 5000, .end_ns = 6000},
         {.ns = 1000, .cpu_ns = 1000, .span_cpu_ns = 1000, .begin_ns = 6000, .end_ns = 7000}};
     struct collective_work *w = calloc(1, sizeof(*w));
 
-    (void)state;
     assert_non_null(w);
     w->n = w->size = 2;
     w->n_machines = 1;
@@ -304,13 +292,4 @@ static void test_turns_on_one_cpu_are_one_core(void **state)
     rows_count(w, times, 1000, 3000);
     assert_true(w->clocks_differ);
     free(w);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_wire_bytes),
-                                       cmocka_unit_test(test_work_is_told_as_the_kernel_has_it),
-                                       cmocka_unit_test(test_turns_on_one_cpu_are_one_core)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

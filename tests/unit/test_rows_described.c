@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What benchmarks say of their rows: their tables name columns that there are, what is written is read, and what is damaged is
  * refused. */
-#include <errno.h>
-#include <string.h>
-
 #include "core/condition.h"
 #include "harness/plan/bench_info.h"
 #include "harness/text.h"
 #include "tests/unit/built_benches.h"
+#include "tests/unit/unit.h"
 
 struct checking {
     const struct bench_info *b;
@@ -186,11 +184,10 @@ static void check_rows(const struct bench_info *b)
 }
 
 /* A word that names no column never fits, and nobody would see it. */
-static void test_tables_name_columns_that_there_are(void **state)
+TEST(test_tables_name_columns_that_there_are)
 {
     struct bench_list benches = built_benches();
 
-    (void)state;
     for (size_t i = 0; i < benches.n; i++)
         check_rows(&benches.benches[i]);
     bench_list_release(&benches);
@@ -205,12 +202,11 @@ static int read_text(const char *text, struct bench_rows *rows, json_t **json)
     return rows_described_read(*json, rows, error, sizeof(error));
 }
 
-static void test_what_is_written_is_read(void **state)
+TEST(test_what_is_written_is_read)
 {
     struct bench_rows rows;
     json_t *json;
 
-    (void)state;
     assert_int_equal(
         read_text("{\"stage\": \"copy\", \"columns\": [{\"name\": \"a\"}, {\"name\": \"b\","
                   " \"bytes\": true, \"outcome\": true, \"left_by\": \"\"}],"
@@ -242,7 +238,7 @@ static void test_what_is_written_is_read(void **state)
     json_decref(json);
 }
 
-static void test_what_is_damaged_is_refused(void **state)
+TEST(test_what_is_damaged_is_refused)
 {
     static const char *const damaged[] = {
         "[]",
@@ -259,7 +255,6 @@ static void test_what_is_damaged_is_refused(void **state)
         "{\"experiments\": [{\"check\": \"far\"}]}",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(damaged) / sizeof(*damaged); i++) {
         struct bench_rows rows;
         json_t *json;
@@ -269,15 +264,4 @@ static void test_what_is_damaged_is_refused(void **state)
         assert_null(rows.columns);
         json_decref(json);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tables_name_columns_that_there_are),
-        cmocka_unit_test(test_what_is_written_is_read),
-        cmocka_unit_test(test_what_is_damaged_is_refused),
-    };
-
-    return cmocka_run_group_tests_name("rows_described", tests, NULL, NULL);
 }

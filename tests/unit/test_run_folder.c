@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of reading a run folder: which rows count, and that each damaged file is named. */
 #include "harness/store/run_folder.h"
-
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "tests/unit/fake_run.h"
 
@@ -89,7 +81,7 @@ static void refused(const struct fake_run *f, int code, const char *file, const 
     assert_int_equal(run.n_benches, 0);
 }
 
-static void loads_a_run(void **state)
+TEST_WITH(loads_a_run, good_run, end_run)
 {
     struct run_folder run = loaded(*state);
 
@@ -116,7 +108,7 @@ static void loads_a_run(void **state)
 
 /* Rows of a launch that is todo or is not planned do not count. A launch that ended, and has fewer
  * or more rows than promised, has one row that says so. */
-static void leaves_out_what_is_not_committed(void **state)
+TEST_WITH(leaves_out_what_is_not_committed, good_run, end_run)
 {
     struct row rows[] = {
         a_row("1", 1, "bandwidth", 10), a_row("1", 2, "bandwidth", 11),
@@ -152,7 +144,7 @@ static void leaves_out_what_is_not_committed(void **state)
 }
 
 /* Each damaged or missing file is named, with what is wrong. */
-static void names_what_is_damaged(void **state)
+TEST_WITH(names_what_is_damaged, good_run, end_run)
 {
     static const struct {
         const char *file, *text, *word; /* text NULL: it is missing */
@@ -216,7 +208,7 @@ static void write_samples(const struct fake_run *f, size_t second_row)
     fclose(out);
 }
 
-static void reads_samples(void **state)
+TEST_WITH(reads_samples, good_run, end_run)
 {
     double *values;
     size_t n;
@@ -241,7 +233,7 @@ static void reads_samples(void **state)
     free(values);
 }
 
-static void refuses_samples(void **state)
+TEST_WITH(refuses_samples, good_run, end_run)
 {
     double *values;
     size_t n;
@@ -264,15 +256,4 @@ static void refuses_samples(void **state)
     assert_int_equal(samples_of(*state, "1", 0, &values, &n, error), -EBADMSG);
     fake_run_write(*state, "samples/memory.csv", "");
     assert_int_equal(samples_of(*state, "1", 0, &values, &n, error), -ENOENT);
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, good_run, end_run)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {TEST(loads_a_run), TEST(leaves_out_what_is_not_committed),
-                                       TEST(names_what_is_damaged), TEST(reads_samples),
-                                       TEST(refuses_samples)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

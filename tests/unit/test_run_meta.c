@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run.json of a run that was measured in several sessions. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "harness/run/run.h"
+#include "tests/unit/unit.h"
 
 #define MS 1000000u
 
@@ -19,11 +13,10 @@ static void assert_cost(const json_t *meta, const char *key, double ms)
 }
 
 /* What a session told before it was killed stays, and costs of resumed sessions add up. */
-static void costs_of_sessions_add_up(void **state)
+TEST(costs_of_sessions_add_up)
 {
     json_t *meta = json_pack("{s:n}", "harness_cost");
 
-    (void)state;
     run_meta_spent(meta, 1 * MS, 0, 200 * MS);
     run_meta_spent(meta, 0, 2 * MS, 100 * MS);
     assert_null(json_object_get(meta, "finished_utc"));
@@ -34,11 +27,4 @@ static void costs_of_sessions_add_up(void **state)
     assert_cost(meta, "storing_ms", 6);
     assert_cost(meta, "benchmarks_ms", 355);
     json_decref(meta);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(costs_of_sessions_add_up)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,21 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The runner, over a benchmark whose samples are made up: what a row says of its limit. */
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/bench/runner.h"
 #include "core/hw/gpu_watch.h"
 #include "core/hw/nvml.h"
 #include "core/row.h"
+#include "tests/unit/unit.h"
 
 /* One operation of 1000 bytes takes 1000 ns: 1 GB/s, or 1000 ns. */
 struct params {
@@ -184,9 +173,8 @@ static bool is(const char *csv, const char *column, double wanted)
 }
 
 /* What was measured can be exceeded by a better measurement; what the system says can not. */
-static void measured_ceilings_are_raised(void **state)
+TEST(measured_ceilings_are_raised)
 {
-    (void)state;
     static const struct {
         const char *limit, *kind, *flag;
         double becomes, percent,
@@ -230,9 +218,8 @@ static void measured_ceilings_are_raised(void **state)
 }
 
 /* What happens while it warms up is none of the samples'. */
-static void a_gpu_is_watched_from_the_first_sample(void **state)
+TEST(a_gpu_is_watched_from_the_first_sample)
 {
-    (void)state;
     char *words[] = {"fake", "--watched"};
     char *text = rows_of(words, 2, true, 1);
     assert_true(cell(text, "gpu_pcie_replays") == (double)samples);
@@ -249,9 +236,8 @@ static unsigned count(const char *text, const char *what)
 }
 
 /* A narrow interval of samples that all say the same is no proof, and the row says so. */
-static void few_independent_samples_are_noisy(void **state)
+TEST(few_independent_samples_are_noisy)
 {
-    (void)state;
     char *words[] = {"fake", "--steps", "--limit", "0"};
     samples = 100;
     char *text = rows_of(words, 4, true, 1);
@@ -263,9 +249,8 @@ static void few_independent_samples_are_noisy(void **state)
     free(text);
 }
 
-static void too_few_samples(void **state)
+TEST(too_few_samples)
 {
-    (void)state;
     static const struct {
         uint64_t samples;
         const char *flag, *reason;
@@ -288,9 +273,8 @@ static void too_few_samples(void **state)
 }
 
 /* A check that ends by an error leaves what was measured; one that finds something else measured leaves no value. */
-static void what_was_not_measured_has_no_value(void **state)
+TEST(what_was_not_measured_has_no_value)
 {
-    (void)state;
     for (int stale = 0; stale < 2; stale++) {
         char *words[] = {"fake", stale ? "--stale" : "--unchecked"};
         char *text = rows_of(words, 2, true, 1);
@@ -301,15 +285,4 @@ static void what_was_not_measured_has_no_value(void **state)
                           : fabs(cell(text, "value") - 1) < 1e-9);
         free(text);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(measured_ceilings_are_raised),
-                                       cmocka_unit_test(a_gpu_is_watched_from_the_first_sample),
-                                       cmocka_unit_test(few_independent_samples_are_noisy),
-                                       cmocka_unit_test(too_few_samples),
-                                       cmocka_unit_test(what_was_not_measured_has_no_value)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,23 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sampler, driven by operations whose times are made up: how it warms up, finds the length of a
  * sample, when it stops and why, and that no sample is lost. */
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
 #include "core/clock.h"
 #include "core/levels.h"
 #include "core/rng.h"
 #include "core/sampler.h"
 #include "core/stats.h"
+#include "tests/unit/unit.h"
 
 #define TIMES_MAX 100000
 
@@ -140,9 +129,8 @@ static uint64_t length_of(double op_ns, double overhead_ns, double first_ns, dou
     return inner;
 }
 
-static void test_samples_get_the_wanted_length(void **state)
+TEST(test_samples_get_the_wanted_length)
 {
-    (void)state;
     static const struct {
         double op_ns, overhead_ns;
     } cases[] = {{1, 0},      {0.01, 0} /* below the clock's step */,
@@ -164,9 +152,8 @@ static void test_samples_get_the_wanted_length(void **state)
     assert_true(slowest >= 1000 && slowest <= 2000);
 }
 
-static void test_when_it_stops(void **state)
+TEST(test_when_it_stops)
 {
-    (void)state;
     static const struct {
         double spread, width;
         uint64_t min, max, least, most;
@@ -198,9 +185,8 @@ static void test_when_it_stops(void **state)
 }
 
 /* The budget ends it, with one sample at least, and never "converged" on fewer than the minimum. */
-static void test_stops_when_the_time_is_over(void **state)
+TEST(test_stops_when_the_time_is_over)
 {
-    (void)state;
     for (int none = 0; none < 2; none++) {
         struct fake *f = fake_new(100000, none ? 0 : 0.2);
         struct sampler_config c = usual;
@@ -219,9 +205,8 @@ static void test_stops_when_the_time_is_over(void **state)
 }
 
 /* An error, and who interrupts, end it at once, while it calibrates, warms up or samples; what there is stays. */
-static void test_ended_early(void **state)
+TEST(test_ended_early)
 {
-    (void)state;
     static const unsigned at[] = {1, 3, 10, 40};
     struct sampler_config c = usual;
     c.sample_ns = 1000000;
@@ -240,9 +225,8 @@ static void test_ended_early(void **state)
     }
 }
 
-static void test_warm_up_waits_for_the_level(void **state)
+TEST(test_warm_up_waits_for_the_level)
 {
-    (void)state;
     struct fake *f = fake_new(100000, 0.001);
     struct samples s;
     struct median_ci ci;
@@ -257,9 +241,8 @@ static void test_warm_up_waits_for_the_level(void **state)
     finish(f, &s);
 }
 
-static void test_warm_up_is_bounded(void **state)
+TEST(test_warm_up_is_bounded)
 {
-    (void)state;
     struct fake *f = fake_new(100000, 0);
     struct sampler_config c = usual;
     struct samples s;
@@ -280,9 +263,8 @@ static int noisy_second(void *arg, uint64_t inner, uint64_t *ns)
     return err;
 }
 
-static void test_every_series_must_converge(void **state)
+TEST(test_every_series_must_converge)
 {
-    (void)state;
     struct fake *f = fake_new(100000, 0);
     struct samples s;
     struct median_ci ci;
@@ -338,9 +320,8 @@ static void changed_enough(const struct samples *s)
 }
 
 /* docs/statistics.md has this table, of more runs. */
-static void test_what_converges_is_mostly_right(void **state)
+TEST(test_what_converges_is_mostly_right)
 {
-    (void)state;
     const int runs = 100;
     struct sampler_config c = usual;
     c.max_samples = 2000;
@@ -384,9 +365,8 @@ static int step_once(void *arg, uint64_t inner, uint64_t *ns)
     return err;
 }
 
-static void test_few_independent_samples_do_not_converge(void **state)
+TEST(test_few_independent_samples_do_not_converge)
 {
-    (void)state;
     struct fake *f = fake_new(100000, 0.0005);
     struct sampler_config c = usual;
     struct samples s;
@@ -399,9 +379,8 @@ static void test_few_independent_samples_do_not_converge(void **state)
     finish(f, &s);
 }
 
-static void test_series_stay_in_step(void **state)
+TEST(test_series_stay_in_step)
 {
-    (void)state;
     struct fake *f = fake_new(100000, 0.05);
     struct sampler_config c = usual;
     struct samples s;
@@ -416,13 +395,12 @@ static void test_series_stay_in_step(void **state)
 }
 
 /* A pause counts in a sample and between two, but not the sampler's own work, nor what lies between any two samples. */
-static void test_pauses_stretch_the_time(void **state)
+TEST(test_pauses_stretch_the_time)
 {
     uint64_t end_ns[10] = {0};
     double ns[10] = {9, 9, 9, 9, 9, 9, 9, 9, 9, 9};
     struct samples s = {.n_series = 1, .ns = {ns}, .begin_ns = 1000, .end_ns = end_ns, .n = 10};
 
-    (void)state;
     for (uint64_t i = 0, at = s.begin_ns; i < s.n; i++)
         end_ns[i] = at += i == 4 ? 35 : 10;
     assert_float_equal(samples_stretch(&s), 1.25, 1e-12);
@@ -438,9 +416,8 @@ static void test_pauses_stretch_the_time(void **state)
     assert_true(isnan(samples_stretch(&s)));
 }
 
-static void test_wrong_number_of_series(void **state)
+TEST(test_wrong_number_of_series)
 {
-    (void)state;
     struct fake *f = fake_new(100, 0);
     struct samples s;
     assert_int_equal(sampler_run(&usual, take, f, 0, &s), -EINVAL);
@@ -461,9 +438,8 @@ static bool steady(double step, double noise)
 }
 
 /* Within 1 %, or its own noise; and on noise alone the warm-up must end. */
-static void test_steadiness(void **state)
+TEST(test_steadiness)
 {
-    (void)state;
     struct rng rng;
     int n = 0;
     assert_true(steady(0, 0) && steady(0.009, 0) && steady(0.05, 0.1));
@@ -476,24 +452,4 @@ static void test_steadiness(void **state)
         n += sampler_is_steady(last, 2 * SAMPLER_WINDOW);
     }
     assert_true(n > 500 && n < 990);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_samples_get_the_wanted_length),
-        cmocka_unit_test(test_when_it_stops),
-        cmocka_unit_test(test_stops_when_the_time_is_over),
-        cmocka_unit_test(test_ended_early),
-        cmocka_unit_test(test_warm_up_waits_for_the_level),
-        cmocka_unit_test(test_warm_up_is_bounded),
-        cmocka_unit_test(test_every_series_must_converge),
-        cmocka_unit_test(test_what_converges_is_mostly_right),
-        cmocka_unit_test(test_few_independent_samples_do_not_converge),
-        cmocka_unit_test(test_series_stay_in_step),
-        cmocka_unit_test(test_pauses_stretch_the_time),
-        cmocka_unit_test(test_wrong_number_of_series),
-        cmocka_unit_test(test_steadiness)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

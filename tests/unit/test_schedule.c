@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Schedules run over nothing at all: each member's list one action after another. What comes out is right, what goes over a link is matched at its other
  * end, and no link carries more than the algorithm says. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/collective/engine.h"
+#include "tests/unit/unit.h"
 
 #define POISON 0xdeadbeefdeadbeefull
 
@@ -235,11 +228,10 @@ release:
 }
 
 /* Of any root, in place or not, for numbers of members that are powers of two and others; of many members some roots. */
-static void every_operation_is_right(void **state)
+TEST(every_operation_is_right)
 {
     static const unsigned sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 17, 31};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
         for (int a = SCHEDULE_RING; a <= SCHEDULE_DOUBLING; a++)
             for (uint32_t op = 0; op < COLLECTIVE_OPS; op++)
@@ -274,7 +266,7 @@ static uint64_t sent_by(enum schedule_algorithm algorithm, enum collective_op op
 }
 
 /* What busbw stands for; a ring's members send to one neighbour alone. */
-static void links_carry_what_the_formula_says(void **state)
+TEST(links_carry_what_the_formula_says)
 {
     static const struct {
         enum schedule_algorithm algorithm;
@@ -289,7 +281,6 @@ static void links_carry_what_the_formula_says(void **state)
                  {SCHEDULE_DOUBLING, COLLECTIVE_ALL_GATHER, 1},
                  {SCHEDULE_DOUBLING, COLLECTIVE_ALLREDUCE, 0}};
 
-    (void)state;
     for (unsigned n = 2; n <= 16; n++)
         for (size_t i = 0; i < 8; i++) {
             uint64_t count = 240240ull * n, half = count / n * (n - 1);
@@ -303,9 +294,8 @@ static void links_carry_what_the_formula_says(void **state)
 }
 
 /* All members know how many hops a chain makes from its root on; other operations have one. */
-static void a_chain_tells_its_hops(void **state)
+TEST(a_chain_tells_its_hops)
 {
-    (void)state;
     for (unsigned n = 2; n <= 9; n++)
         for (unsigned m = 0; m < n; m++)
             for (int k = 0; k < 2; k++) {
@@ -318,9 +308,8 @@ static void a_chain_tells_its_hops(void **state)
 }
 
 /* Who is through has something from everyone: so all have come. */
-static void a_barrier_hears_of_everyone(void **state)
+TEST(a_barrier_hears_of_everyone)
 {
-    (void)state;
     for (unsigned n = 1; n <= 33; n++) {
         struct group g = {.n = n, .members = must(calloc(n, sizeof(struct member)))};
         for (unsigned m = 0; m < n; m++) {
@@ -336,16 +325,4 @@ static void a_barrier_hears_of_everyone(void **state)
                 assert_int_equal(g.members[m].space[SPACE_RESULT][i], (m + i) % n + 1);
         release(&g);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_operation_is_right),
-        cmocka_unit_test(links_carry_what_the_formula_says),
-        cmocka_unit_test(a_chain_tells_its_hops),
-        cmocka_unit_test(a_barrier_hears_of_everyone),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

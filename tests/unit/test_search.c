@@ -1,22 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Searches for the fastest of several ways, by clocks of their own: who wins, how many runs that
  * takes, and which do not count. */
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "core/hw/host_kernels.h"
 #include "core/search.h"
+#include "tests/unit/unit.h"
 
 #define WAYS 6
 
@@ -67,9 +57,8 @@ static double peak_of(struct track *t, unsigned ways, unsigned *best)
 
 /* Over a gigabyte: once for the hopeless, twice for who is behind, three times for the foremost two. A disturbed first run costs the best one its place only
  * where another one then has more than twice its rate. A best run alone is not believed: another one comes near it, or there were eight. */
-static void test_long_runs_are_few(void **state)
+TEST(test_long_runs_are_few)
 {
-    (void)state;
     static const struct {
         struct track t;
         unsigned ways, best;
@@ -102,9 +91,8 @@ static void test_long_runs_are_few(void **state)
 }
 
 /* Over a small cache: passes are added until a run is long against its start, and there are many. */
-static void test_short_runs_are_many(void **state)
+TEST(test_short_runs_are_many)
 {
-    (void)state;
     struct track t = {.bytes = 16384, .gbps = {100, 200, 90, 95, 80, 70}};
     unsigned best = 99;
     double gbps = peak_of(&t, WAYS, &best);
@@ -165,9 +153,8 @@ static int contest(struct runners *r, unsigned n, struct search_result *result)
 }
 
 /* A clock that gets faster favours whoever comes last, unless they take turns; one lucky time favours nobody; a tie goes to the first. */
-static void the_fastest_wins(void **state)
+TEST(the_fastest_wins)
 {
-    (void)state;
     static const struct {
         struct runners r;
         unsigned n, best, tried;
@@ -199,9 +186,8 @@ static void the_fastest_wins(void **state)
     assert_int_equal(contest(&broken, 2, &c), -EIO);
 }
 
-static void time_is_bounded(void **state)
+TEST(time_is_bounded)
 {
-    (void)state;
     struct runners r = {.drift = 0};
     struct search_result c;
     for (unsigned i = 0; i < 32; i++)
@@ -243,9 +229,8 @@ static struct search_result walk(const double *of, unsigned most)
     return result;
 }
 
-static void a_walk_ends_without_gain(void **state)
+TEST(a_walk_ends_without_gain)
 {
-    (void)state;
     static const struct {
         double rates[7];
         unsigned most, tried, best, refused;
@@ -269,9 +254,8 @@ static void a_walk_ends_without_gain(void **state)
 }
 
 /* Where most runs are disturbed, the winner is known, and it is known that they were. */
-static void test_steady(void **state)
+TEST(test_steady)
 {
-    (void)state;
     struct track calm = {.bytes = 1e9, .gbps = {10, 12, 11}},
                  first = {.bytes = 1e9, .gbps = {10, 12, 11}, .disturbed = {1, 1, 1}},
                  rough = {.bytes = 1e9, .gbps = {10, 12, 11}, .every = 4};
@@ -303,26 +287,12 @@ int clock_gettime(clockid_t clock, struct timespec *t)
     return (int)syscall(SYS_clock_gettime, clock, t);
 }
 
-static void test_a_copy_that_takes_no_time(void **state)
+TEST(test_a_copy_that_takes_no_time)
 {
-    (void)state;
     _Alignas(64) static char src[4096], dst[4096];
     still = 10; /* five runs */
     double gbps = copy_ceiling(dst, src, sizeof(src));
     assert_int_equal(still, 0);
     if (!isfinite(gbps) || !(gbps > 0))
         fail_msg("%g GB/s", gbps);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_copy_that_takes_no_time),
-                                       cmocka_unit_test(test_long_runs_are_few),
-                                       cmocka_unit_test(test_short_runs_are_many),
-                                       cmocka_unit_test(the_fastest_wins),
-                                       cmocka_unit_test(time_is_bounded),
-                                       cmocka_unit_test(a_walk_ends_without_gain),
-                                       cmocka_unit_test(test_steady)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,28 +3,17 @@
  * The session of rank 0 with others, over a backend that reduces through shared memory: results, times, what is told, and
  * the proof of the path.
  */
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "core/program.h"
 #include "tests/unit/session_fixture.h"
+#include "tests/unit/unit.h"
 
 /* Every operation between 1, 2 and 4 ranks, in place or not, and with buffers that are elsewhere. */
-static void test_ops_and_sizes(void **state)
+TEST(test_ops_and_sizes)
 {
     struct fixture f;
 
-    (void)state;
     start(&f, 4);
     for (unsigned n = 1; n <= 4; n *= 2)
         for (f.point.op = 0; f.point.op < COLLECTIVE_OPS; f.point.op++)
@@ -43,14 +32,13 @@ static void test_ops_and_sizes(void **state)
     stop(&f);
 }
 
-static void test_times(void **state)
+TEST(test_times)
 {
     const struct collective_times *times;
     struct session_run what = {.operations = 5, .gap_ns = 30000000};
     uint64_t slowest, largest = 0;
     struct fixture f;
 
-    (void)state;
     start(&f, 2);
     OK(begin(&f, 2));
     uint64_t begin_ns = clock_now_ns();
@@ -68,14 +56,13 @@ static void test_times(void **state)
 }
 
 /* Work beside operations is in their time, and they go on while it is done. */
-static void test_overlap(void **state)
+TEST(test_overlap)
 {
     const struct collective_times *times;
     struct session_run what = {.operations = 3, .overlap_ns = 100000000};
     uint64_t slowest, alone = 0;
     struct fixture f;
 
-    (void)state;
     start(&f, 2);
     OK(begin(&f, 2));
     OK(session_overlap_alone(f.s, what.overlap_ns, &alone));
@@ -92,12 +79,11 @@ static void test_overlap(void **state)
 }
 
 /* As many ranks, and as many calls, as there may be, in frames of their own. */
-static void test_many(void **state)
+TEST(test_many)
 {
     static struct collective_call calls[COLLECTIVE_CALLS_MAX];
     struct fixture f;
 
-    (void)state;
     start(&f, FAKE_RANKS);
     OK(whole(&f, FAKE_RANKS));
     assert_int_equal(fake->addresses[63], FAKE_RANKS); /* of two frames */
@@ -114,11 +100,10 @@ static void test_many(void **state)
 }
 
 /* Seats: as many CPUs as members get one each, more share them all. */
-static void test_cpu_ranks(void **state)
+TEST(test_cpu_ranks)
 {
     struct fixture f;
 
-    (void)state;
     start(&f, 4);
     unsigned cpus = topo_cpus(f.topo);
     f.point.crowded = 1;
@@ -135,12 +120,11 @@ static void test_cpu_ranks(void **state)
 }
 
 /* What is told is of since the mark; the operation that is checked is not in it. */
-static void test_told(void **state)
+TEST(test_told)
 {
     const struct session_node *nodes = NULL;
     struct fixture f;
 
-    (void)state;
     start(&f, 2);
     strcpy(fake->device, "shm");
     fake->flow_bytes = 1000;
@@ -169,12 +153,11 @@ static void test_told(void **state)
 }
 
 /* Of two nodes: what went between them, how it is named, and what cannot be known. */
-static void test_nodes(void **state)
+TEST(test_nodes)
 {
     const struct session_node *nodes = NULL;
     struct fixture f;
 
-    (void)state;
     start(&f, 4);
     make_two_nodes(&f);
     strcpy(fake->device, "nodevice0");
@@ -200,13 +183,12 @@ static void test_nodes(void **state)
 }
 
 /* Bytes that go over lo: proved where that is claimed, found where another device is. Others may move much over lo: then again. */
-static void test_path(void **state)
+TEST(test_path)
 {
     static const struct session_node none;
     const struct session_node *nodes = &none;
     struct fixture f;
 
-    (void)state;
     start(&f, 2);
     strcpy(fake->device, "lo");
     fake->loopback_bytes = 64 << 20;
@@ -223,38 +205,6 @@ static void test_path(void **state)
     assert_int_equal(err, -EBADMSG);
     assert_said(&f, "rank 0 (");
     stop(&f);
-}
-
-static void test_addresses(void **state)
-{
-    struct address_list list = {0}, taken = {0};
-    uint8_t address[COLLECTIVE_ADDRESS_MAX + 1] = {1, 2, 3};
-    const uint8_t *bytes;
-    unsigned member;
-    size_t at = 0, len;
-
-    (void)state;
-    assert_int_equal(addresses_add(&list, 1, address, 3), 0);
-    assert_int_equal(addresses_add(&list, 0, address, 0), 0);
-    assert_int_equal(addresses_add(&list, 0, address, sizeof(address)), -EMSGSIZE);
-    assert_int_equal(addresses_take(&taken, list.packed.bytes, list.packed.len, 2), 0);
-    assert_int_equal(taken.n, 2);
-    assert_true(addresses_next(&taken, &at, &member, &bytes, &len));
-    assert_true(member == 1 && len == 3 && !memcmp(bytes, address, 3));
-    assert_true(addresses_next(&taken, &at, &member, &bytes, &len));
-    assert_true(member == 0 && len == 0);
-    assert_false(addresses_next(&taken, &at, &member, &bytes, &len));
-    assert_int_equal(addresses_take(&taken, list.packed.bytes, list.packed.len, 2),
-                     -EPROTO); /* too many */
-    addresses_free(&taken);
-    assert_int_equal(addresses_take(&taken, list.packed.bytes, list.packed.len, 1),
-                     -EPROTO); /* no such member */
-    for (size_t cut = 1; cut < list.packed.len; cut++)
-        if (cut != 11)
-            assert_int_equal(addresses_take(&taken, list.packed.bytes, cut, 2), -EPROTO);
-    assert_int_equal(taken.n, 0);
-    addresses_free(&taken);
-    addresses_free(&list);
 }
 
 /* The status of a child whose dog has 200 ms, and which does this for a second. */
@@ -280,27 +230,11 @@ static int watched(void (*act)(struct watchdog *d))
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static void test_watchdog(void **state)
+TEST(test_watchdog)
 {
-    (void)state;
     assert_int_equal(watched(NULL), EXIT_INCOMPLETE);
     assert_int_equal(watched(watchdog_rest), 0);
     watchdog_feed(NULL);
     watchdog_rest(NULL);
     watchdog_close(NULL);
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ops_and_sizes), cmocka_unit_test(test_times),
-        cmocka_unit_test(test_overlap),       cmocka_unit_test(test_many),
-        cmocka_unit_test(test_cpu_ranks),     cmocka_unit_test(test_told),
-        cmocka_unit_test(test_nodes),         cmocka_unit_test(test_path),
-        cmocka_unit_test(test_addresses),     cmocka_unit_test(test_watchdog),
-    };
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,21 +2,53 @@
 /* The session when something is wrong: data, requests, replies, and ranks that refuse, hang or are gone. Who is named, and who goes on. */
 /* tier: long */
 /* waits: for ranks that hang */
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include <cmocka.h>
-
-#include "tests/unit/late_channel.h"
+#include "core/group/talk.h"
 #include "tests/unit/session_fixture.h"
+#include "tests/unit/unit.h"
+
+/* A peer whose answers do not come, from an echo on, until it was told to give up. So the process that stands still is
+ * made by what is sent, and not by how long anything takes. */
+static struct {
+    struct channel *channel;
+    const struct channel_ops *real;
+    struct channel_ops ops;
+    bool told;
+    unsigned echoes; /* that it answers yet */
+} late;
+
+static int late_send(struct channel *c, uint16_t type, const void *data, size_t len,
+                     uint64_t wait_ns)
+{
+    late.told |= type == TALK_GIVE_UP;
+    if (type == TALK_ECHO && late.echoes)
+        late.echoes--;
+    return late.real->send(c, type, data, len, wait_ns);
+}
+
+static int late_recv(struct channel *c, uint16_t *type, void *data, size_t size, size_t *len,
+                     uint64_t wait_ns)
+{
+    if (late.echoes || late.told)
+        return late.real->recv(c, type, data, size, len, wait_ns);
+    usleep((useconds_t)(wait_ns / 1000));
+    return wait_ns ? -ETIMEDOUT : -EAGAIN;
+}
+
+/* It answers so many echoes yet. */
+static void late_begin(struct channel *c, unsigned echoes)
+{
+    late.channel = c;
+    late.real = channel_base(c)->ops;
+    late.ops = *late.real;
+    late.told = false;
+    late.echoes = echoes;
+    late.ops.send = late_send;
+    late.ops.recv = late_recv;
+    channel_base(c)->ops = &late.ops;
+}
 
 static void run_to_fault(struct fixture *f, int err)
 {
@@ -28,7 +60,7 @@ static void run_to_fault(struct fixture *f, int err)
 }
 
 /* Rank 2's third run, which the check looks at first; the fresh one after it; what was right and is not any more; one call of two. */
-static void test_wrong_data(void **state)
+TEST(test_wrong_data)
 {
     static const struct {
         int fault, run;
@@ -36,7 +68,6 @@ static void test_wrong_data(void **state)
     const struct collective_call calls[] = {{0, 100}, {100, 200}};
     struct fixture f;
 
-    (void)state;
     start(&f, 4);
     fake->fault_rank = 2;
     for (int i = 0; i < 3; i++) {
@@ -67,11 +98,10 @@ static void test_wrong_data(void **state)
 }
 
 /* A rank that refuses or fails is named with its reason, and others go on. */
-static void test_refused(void **state)
+TEST(test_refused)
 {
     struct fixture f;
 
-    (void)state;
     start(&f, 4);
     fake->fault = FAKE_NO_OPEN;
     for (fake->fault_rank = 0; fake->fault_rank < 4; fake->fault_rank += 3) {
@@ -130,7 +160,7 @@ static void bad_in_a_point(struct channel *c, const void *order, size_t len)
 }
 
 /* What no leader sends is refused, and harms nobody. */
-static void test_bad_requests(void **state)
+TEST(test_bad_requests)
 {
     struct fixture f;
     struct {
@@ -140,7 +170,6 @@ static void test_bad_requests(void **state)
     } o = {.order = {.n = 2, .me = 1, .n_calls = 1, .cpu_ranks = 1}, .members = {0, 1}}, bad;
     static const char text[CHANNEL_FRAME_MAX];
 
-    (void)state;
     start(&f, 2);
     struct channel *c = world_channel(f.w, 1);
     o.order.point = f.point;
@@ -194,11 +223,10 @@ static int lie(struct world *w, void *arg)
     return 0;
 }
 
-static void test_bad_replies(void **state)
+TEST(test_bad_replies)
 {
     static size_t lengths[] = {sizeof(struct talk_head), 3};
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         struct fixture f = {0};
         char error[256];
@@ -210,12 +238,11 @@ static void test_bad_replies(void **state)
 }
 
 /* Of a library nothing is known while it waits: its bytes are not told exactly. */
-static void test_library(void **state)
+TEST(test_library)
 {
     const struct session_node *nodes;
     struct fixture f;
 
-    (void)state;
     start(&f, 4);
     strcpy(f.point.backend, "fake-library");
     OK(whole(&f, 4));
@@ -229,17 +256,16 @@ static void test_library(void **state)
 }
 
 /* Rank 1 stands still when all are asked, and is not to blame: its answers come when it is told to give up. */
-static void test_absent(void **state)
+TEST(test_absent)
 {
     struct fixture f;
 
-    (void)state;
     start(&f, 4);
     f.point.inject = COLLECTIVE_ABSENT;
     OK(begin(&f, 4));
-    late_begin(world_channel(f.w, 1), true, 5);
+    late_begin(world_channel(f.w, 1), 5);
     run_to_fault(&f, -ETIMEDOUT);
-    late_end();
+    channel_base(late.channel)->ops = late.real;
     assert_said(&f, "rank 3 (");
     assert_null(strstr(session_error(f.s), "rank 1"));
     assert_false(session_broken(f.s));
@@ -249,7 +275,7 @@ static void test_absent(void **state)
 }
 
 /* A rank is lost: in an operation, while all connect, or when it has done its part, and others wait for that. It is named, not those that wait; they go on. */
-static void test_lost(void **state)
+TEST(test_lost)
 {
     static const struct {
         int fault, signal, after_s, err;
@@ -266,7 +292,6 @@ static void test_lost(void **state)
     };
     static const unsigned alive[] = {0, 1, 3};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct fixture f;
         start(&f, 4);
@@ -296,52 +321,11 @@ static void test_lost(void **state)
     }
 }
 
-/* Ranks that take turns on two other nodes: it is the nodes that are counted. */
-static void test_cut_off(void **state)
-{
-    struct fixture f;
-
-    (void)state;
-    start(&f, 5);
-    for (unsigned i = 1; i < 5; i++)
-        f.w->members[i].node = 2 - i % 2;
-    f.w->nodes = 3;
-    OK(begin(&f, 5));
-    for (unsigned i = 1; i < 5; i++)
-        kill(world_member(f.w, i)->pid, SIGSTOP);
-    run_to_fault(&f, -ECONNRESET);
-    assert_said(&f, "all 2 other hosts");
-    stop(&f);
-}
-
-/* Killed while nothing is asked of it. */
-static void test_killed_between(void **state)
-{
-    struct fixture f;
-    siginfo_t dead; /* and still to be reaped */
-
-    (void)state;
-    start(&f, 3);
-    OK(whole(&f, 3));
-    kill(world_member(f.w, 2)->pid, SIGKILL);
-    assert_int_equal(waitid(P_PID, (id_t)world_member(f.w, 2)->pid, &dead, WEXITED | WNOWAIT), 0);
-    usleep(300000);
-    assert_string_equal(session_loss(f.s), "");
-    OK(whole(&f, 2)); /* of which it is none */
-    assert_true(session_broken(f.s));
-    assert_string_equal(session_error(f.s), "");
-    assert_non_null(strstr(session_loss(f.s), "rank 2 ("));
-    assert_int_equal(begin(&f, 3), -ECONNRESET);
-    assert_said(&f, "rank 2 (");
-    stop(&f);
-}
-
 /* All answer, and nothing moves. */
-static void test_still(void **state)
+TEST(test_still)
 {
     struct fixture f;
 
-    (void)state;
     start(&f, 3);
     fake->fault = FAKE_STILL;
     fake->fault_rank = 2;
@@ -352,36 +336,4 @@ static void test_still(void **state)
     fake->fault = FAKE_SOUND;
     OK(whole(&f, 3));
     stop(&f);
-}
-
-/* An operation takes longer than anything may stand still: while bytes move in one rank, those that wait for it are not lost, and it is not. */
-static void test_slow(void **state)
-{
-    struct fixture f;
-
-    (void)state;
-    start(&f, 3);
-    fake->fault = FAKE_SLOW;
-    fake->fault_rank = 2;
-    uint64_t begin_ns = clock_now_ns();
-    OK(whole(&f, 3));
-    assert_true(clock_now_ns() - begin_ns >= FAKE_SLOW_NS);
-    assert_false(session_broken(f.s));
-    stop(&f);
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_wrong_data),     cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_bad_requests),   cmocka_unit_test(test_bad_replies),
-        cmocka_unit_test(test_library),        cmocka_unit_test(test_absent),
-        cmocka_unit_test(test_lost),           cmocka_unit_test(test_cut_off),
-        cmocka_unit_test(test_killed_between), cmocka_unit_test(test_still),
-        cmocka_unit_test(test_slow),
-    };
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

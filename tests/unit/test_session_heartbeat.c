@@ -1,35 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks that are lost while a library is waited for: the helper that is abandoned, the heartbeats, and the session over both. */
+/* Ranks that are lost while a library is waited for: the helper that is abandoned, and the session over it. */
 /* tier: long */
 /* waits: for signs of life that do not come */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "core/program.h"
 #include "core/session/member.h"
 #include "tests/unit/session_fixture.h"
+#include "tests/unit/unit.h"
 
 /* What the helper does and the looks know of each other. */
 struct task {
-    int n, looks;
-    atomic_bool looked, begun, lost, late, touched;
+    int looks;
+    atomic_bool begun, lost, late, touched;
 };
 
 /* However busy the machine is. */
@@ -37,21 +26,6 @@ static void until(atomic_bool *is)
 {
     for (int i = 0; i < 30000 && !atomic_load(is); i++)
         usleep(1000);
-}
-
-/* It does not end before it has been looked at. */
-static int twice(void *arg)
-{
-    struct task *t = arg;
-
-    until(&t->looked);
-    return t->n * 2;
-}
-
-static int no_loss(void *arg)
-{
-    atomic_store(&((struct task *)arg)->looked, true);
-    return 0;
 }
 
 /* At the third look, or the first after that which finds it at work. */
@@ -63,25 +37,6 @@ static int lost_at_third(void *arg)
         return 0;
     atomic_store(&t->lost, true);
     return -ETIMEDOUT;
-}
-
-static void test_helper(void **state)
-{
-    struct task first = {.n = 21}, second = {.n = 34};
-    struct helper *h;
-
-    (void)state;
-    assert_int_equal(helper_open(&h), 0);
-    assert_int_equal(helper_do(h, twice, &first, no_loss, &first), 42);
-    assert_true(first.looked);
-    assert_false(helper_abandoned(h));
-    assert_int_equal(helper_do(h, twice, &second, no_loss, &second), 68);
-    assert_true(second.looked);
-    helper_close(h);
-    helper_hold(NULL);
-    helper_let(NULL);
-    helper_close(NULL);
-    assert_false(helper_abandoned(NULL));
 }
 
 static struct helper *the_helper;
@@ -108,12 +63,11 @@ static void library_handler(void)
 }
 
 /* A child that abandons its helper ends with its own status and what it has printed, without the library's handlers. */
-static void test_left(void **state)
+TEST(test_left)
 {
     char said[32] = "";
     int status = 0, fds[2];
 
-    (void)state;
     assert_int_equal(pipe(fds), 0);
     pid_t child = fork();
     if (!child) {
@@ -213,66 +167,17 @@ static void deaf(struct fixture *f)
     session_close(f->s);
 }
 
-static void test_session_stopped(void **state)
+TEST(test_session_stopped)
 {
-    (void)state;
     int status = AGAIN;
     for (int i = 0; status == AGAIN && i < 10; i++)
         status = status_in_child(4, false, stopped);
     assert_int_equal(status, 0);
 }
 
-static void test_session_deaf(void **state)
+TEST(test_session_deaf)
 {
-    (void)state;
     in_child(3, true, deaf);
-}
-
-/* What the function writes to stderr. */
-static void hear_stderr(void (*act)(struct fixture *f), struct fixture *f, char *text, size_t len)
-{
-    FILE *file = tmpfile();
-    int before = dup(STDERR_FILENO);
-
-    fflush(stderr);
-    dup2(fileno(file), STDERR_FILENO);
-    act(f);
-    dup2(before, STDERR_FILENO);
-    close(before);
-    rewind(file);
-    text[fread(text, 1, len - 1, file)] = 0;
-    fclose(file);
-}
-
-/* The first that is killed; the launcher kills the others for its sake; then those that end because they may. */
-static void kill_two(struct fixture *f)
-{
-    struct stat said = {0};
-
-    kill(channel_child(world_channel(f->w, 2)), SIGKILL);
-    for (int i = 0; i < 6000 && !said.st_size; i++, fstat(STDERR_FILENO, &said))
-        usleep(10000);
-    kill(channel_child(world_channel(f->w, 1)), SIGKILL);
-    usleep(1500000); /* it would say so in this time */
-    session_close(f->s);
-    world_close(f->w);
-}
-
-/* The launcher may be about to kill rank 0 as well: the first that is lost is said at once, and nobody else. */
-static void said_at_once(struct fixture *f)
-{
-    char said[512], name[WORLD_NAME_MAX + 32];
-
-    world_name(f->w, 2, name, sizeof(name));
-    hear_stderr(kill_two, f, said, sizeof(said));
-    if (strncmp(said, name, strlen(name)) || strchr(said, '\n') != said + strlen(said) - 1)
-        exit(1);
-}
-
-static void test_said_at_once(void **state)
-{
-    (void)state;
-    in_child(3, false, said_at_once);
 }
 
 /* To a group of hosts no TCP connection can be made: at once, and no packet leaves this machine. */
@@ -326,22 +231,8 @@ static void with_one_cut_off(struct fixture *f)
     be_stuck(f, "rank 1 (host1) and rank 2 (host2)");
 }
 
-static void test_stuck(void **state)
+TEST(test_stuck)
 {
-    (void)state;
     in_child(4, false, on_a_shared_host);
     in_child(4, false, with_one_cut_off);
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_helper),          cmocka_unit_test(test_left),
-        cmocka_unit_test(test_session_stopped), cmocka_unit_test(test_session_deaf),
-        cmocka_unit_test(test_said_at_once),    cmocka_unit_test(test_stuck),
-    };
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What nodes answer of the links that a library's bytes took. */
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <sys/mman.h>
-
-#include <cmocka.h>
 
 #include "core/session/session_state.h"
 #include "tests/unit/session_fixture.h"
+#include "tests/unit/unit.h"
 #include "tests/unit/wires.h"
 
 /* What rank 1 says instead of what it found. */
@@ -89,11 +81,10 @@ static const struct session_node *node(const struct fixture *f, unsigned i)
 }
 
 /* What a node must have moved is what was run since the mark, and the operation that was checked. */
-static void test_answers(void **state)
+TEST(test_answers)
 {
     struct fixture f;
 
-    (void)state;
     start_two(&f);
     OK(whole(&f, 2));
     assert_non_null(strstr(node(&f, 0)->wire.why, "131 kB"));
@@ -119,7 +110,7 @@ static void test_answers(void **state)
 }
 
 /* RDMA takes two of a kind. */
-static void test_fallen(void **state)
+TEST(test_fallen)
 {
     static const struct {
         enum collective_fallen kind[3];
@@ -131,7 +122,6 @@ static void test_fallen(void **state)
         {{FALLEN_ETHERNET, FALLEN_INFINIBAND, FALLEN_ETHERNET}, {true, false, true}},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
         struct session *s = calloc(1, sizeof(*s));
         struct session_node nodes[3] = {0};
@@ -156,11 +146,10 @@ static void refused(struct fixture *f)
     *answer = (struct collective_proof){.wire = wire("eth0", 25)};
 }
 
-static void test_damaged(void **state)
+TEST(test_damaged)
 {
     struct fixture f;
 
-    (void)state;
     start_two(&f);
     *answers = true;
     *answer = (struct collective_proof){.wire = wire("eth0", 25)};
@@ -186,7 +175,7 @@ static void test_damaged(void **state)
 }
 
 /* And what no leader asks. */
-static void test_bad_claims(void **state)
+TEST(test_bad_claims)
 {
     static const double cannot_be[] = {NAN, INFINITY};
     struct talk_head head;
@@ -195,7 +184,6 @@ static void test_bad_claims(void **state)
     size_t len;
     char in[sizeof(head) + sizeof(struct collective_proof)];
 
-    (void)state;
     start_two(&f);
     OK(begin(&f, 2));
     for (int i = 0; i < 4; i++) {
@@ -208,16 +196,4 @@ static void test_bad_claims(void **state)
         assert_int_equal(head.err, -EPROTO);
     }
     stop_two(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_answers),
-        cmocka_unit_test(test_fallen),
-        cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_bad_claims),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,18 +2,9 @@
 // Tests of the shape sets: the reader, and the arithmetic of every set in configs/shapes against
 // the models' published sizes.
 #include "harness/plan/suite.h"
+#include "tests/unit/unit.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define DIR_SHAPES "configs/shapes"
 
@@ -28,9 +19,8 @@ static void load(const char *name, struct shape_set *set)
 // ResNet-50: 53 convolutions and one dense layer; the weights are the model's parameters less 53120 of the batch normalisations and 1000 biases; 4.09e9 is
 // torchvision's figure for v1.5, 3.8e9 the paper's. A block of the first transformers has 4 h^2 weights in attention and 8 h^2 in its MLP of 4 h; with the
 // embeddings and the norms Llama's weights are those of the published checkpoints.
-static void sets_have_the_published_sizes(void **state)
+TEST(sets_have_the_published_sizes)
 {
-    (void)state;
     static const struct {
         const char *name;
         int64_t weights, units, macs; // multiply-adds of that many units
@@ -59,9 +49,8 @@ static void sets_have_the_published_sizes(void **state)
     }
 }
 
-static void every_set_loads_under_its_own_name(void **state)
+TEST(every_set_loads_under_its_own_name)
 {
-    (void)state;
     int seen = 0;
     DIR *dir = opendir(DIR_SHAPES);
     assert_non_null(dir);
@@ -84,9 +73,8 @@ static void every_set_loads_under_its_own_name(void **state)
 #define HEAD "name: s\nabout: a\nsource: b\nunit: token\n"
 #define ROW  "shapes:\n  - {name: x, m: 3, n: 5, k: 7, count: 2}\n"
 
-static void units_multiply_m(void **state)
+TEST(units_multiply_m)
 {
-    (void)state;
     static const char text[] =
         HEAD "units: [2, 10]\n" ROW "  - {name: y, m: 1, n: 2, k: 4, count: 1}\n";
     struct shape_set set;
@@ -107,9 +95,8 @@ static void units_multiply_m(void **state)
 }
 
 // Each fault has its line, and the name or the bound.
-static void faults_are_named(void **state)
+TEST(faults_are_named)
 {
-    (void)state;
     static const char *const cases[][3] = {
         {HEAD ROW, "t:1:", "\"units\""},
         {HEAD "units: [1]\n", "t:1:", "\"shapes\""},
@@ -138,13 +125,4 @@ static void faults_are_named(void **state)
         assert_null(set.shapes);
     }
     assert_int_equal(shapes_load("/nonexistent.yaml", &set, err, sizeof(err)), -ENOENT);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(sets_have_the_published_sizes),
-                                       cmocka_unit_test(every_set_loads_under_its_own_name),
-                                       cmocka_unit_test(units_multiply_m),
-                                       cmocka_unit_test(faults_are_named)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

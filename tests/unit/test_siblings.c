@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which rail a report names: planted slow ones, a slow and a missing GPUDirect, and nobody on machines that are well. The
  * runs are made up, with their noise; what is said of rows is the built benchmark's. */
-#include <math.h>
-
-#include "harness/document/document.h"
 #include "harness/report/cases.h"
-#include "harness/report/headline.h"
-#include "harness/report/report.h"
 #include "harness/report/siblings.h"
-#include "harness/report/summary.h"
-#include "tests/unit/told_run.h"
+#include "tests/unit/made_run.h"
+#include "tests/unit/unit.h"
 
 static const char *const params[] = {
     "transport",   "pattern",    "direction",       "size",        "from",
@@ -62,15 +57,6 @@ static double normal(void)
     return sqrt(-2 * log(u + 1e-300)) * cos(6.283185307179586 * v);
 }
 
-struct scene {
-    struct fake_run f;
-    FILE *rows, *plan;
-    unsigned cases;
-    struct report r;
-    struct headlines h;
-    char texts[ROWS_MAX][TEXT_MAX]; /* of values that were drawn again */
-};
-
 struct is {
     unsigned from, to, rail;
     const char *direction;
@@ -113,11 +99,7 @@ static void add_row(struct scene *s, const struct cluster *c, const struct is *i
         row.samples = 0;
         row.stop = "";
     }
-    row.param_names = params;
-    row.n_params = N_PARAMS;
-    for (size_t i = 0; i < N_PARAMS; i++)
-        row.params[i] = values[i];
-    row_print_csv(s->rows, &row);
+    scene_row(s, &row, params, values, N_PARAMS);
     fprintf(s->plan, "%s,0001,%u,%u,%u,net,,60\n", isnan(value) ? "skip" : "done", s->cases,
             s->cases, (unsigned)launch);
 }
@@ -159,18 +141,9 @@ static void measure(struct scene *s, const struct cluster *c)
 {
     static const char *const ways[] = {"forward", "reverse"};
     unsigned pairs = c->hosts > 2 ? c->hosts : 1;
-    const char *paths[] = {s->f.path};
     double rails[RAILS], common[LAUNCHES_MAX];
-    char error[512] = "";
 
-    *s = (struct scene){.cases = 0};
-    fake_run_init(&s->f);
-    paths[0] = s->f.path;
-    told_write(&s->f, "\"machine\": {}");
-    s->plan = fake_run_open(&s->f, "plan.csv", "w");
-    fputs(FAKE_PLAN_HEADER, s->plan);
-    s->rows = fake_run_open(&s->f, "net.csv", "w");
-    row_print_csv_header(s->rows, params, N_PARAMS);
+    scene_begin(s, "net", params, N_PARAMS);
     draw_levels(c, rails, common);
     for (unsigned rail = 0; rail < c->rails; rail++) {
         for (unsigned pair = 0; pair < pairs; pair++)
@@ -179,17 +152,7 @@ static void measure(struct scene *s, const struct cluster *c)
                          &(struct is){pair, (pair + 1) % c->hosts, rail, ways[k % 2], k / 2 == 1},
                          rails[rail], common);
     }
-    fclose(s->rows);
-    fclose(s->plan);
-    if (report_load(&s->r, paths, 1, error, sizeof(error)))
-        fail_msg("%s", error);
-    headlines_make(&s->r, &s->h);
-}
-
-static void release(struct scene *s)
-{
-    report_release(&s->r);
-    fake_run_release(&s->f);
+    scene_read(s);
 }
 
 /* What is proven of this rail: by a slow rail, or, `gpu`, by GPU memory against host memory. */
@@ -212,32 +175,11 @@ static size_t count(const struct scene *s, bool proven)
     return n;
 }
 
-/* All that the answers say, as Markdown. */
-static char *answers(struct scene *s)
-{
-    struct document *d = document_new(&s->r.pool);
-    char *text = NULL;
-    size_t len = 0;
-    FILE *out = open_memstream(&text, &len);
-
-    summary_answers(&s->r, &s->h, 0, d);
-    assert_int_equal(document_write_markdown(d, out), 0);
-    fclose(out);
-    return text;
-}
-
-static void contains(const char *text, const char *part)
-{
-    if (!strstr(text, part))
-        fail_msg("'%s' is not in:\n%s", part, text);
-}
-
-static void a_slow_rail_is_named(void **state)
+TEST(a_slow_rail_is_named)
 {
     struct cluster c = healthy;
     struct scene s;
 
-    (void)state;
     c.of_line[3] = 0.52;
     measure(&s, &c);
     const struct sibling *at = named(&s, "3", false);
@@ -248,28 +190,27 @@ static void a_slow_rail_is_named(void **state)
     assert_int_equal(at->compared, 2);
     assert_int_equal(count(&s, true), 2); /* from host memory, and from GPU memory */
     assert_int_equal(count(&s, false), 0);
-    char *text = answers(&s);
-    contains(text, "rail 3 (mlx5\\_3:1, cuda:3, peer ib3:1) carries 0.5");
-    contains(text, "between node0 and node1, in 2 of 2");
-    contains(text, "1 rail ");
+    char *text = scene_answers(&s);
+    assert_says(text, "rail 3 (mlx5\\_3:1, cuda:3, peer ib3:1)");
+    assert_says(text, "node0 and node1, in 2 of 2");
+    assert_says(text, "1 rail ");
     free(text);
-    release(&s);
+    scene_release(&s);
 }
 
 /* Two slow ones of eight, of which each would make the others' spread large; and of two rails one. */
-static void slow_rails_do_not_hide_each_other(void **state)
+TEST(slow_rails_do_not_hide_each_other)
 {
     struct cluster c = healthy;
     struct scene s;
 
-    (void)state;
     c.of_line[0] = 0.5;
     c.of_line[6] = 0.7;
     measure(&s, &c);
     assert_non_null(named(&s, "0", false));
     assert_non_null(named(&s, "6", false));
     assert_int_equal(count(&s, true), 4);
-    release(&s);
+    scene_release(&s);
     c = healthy;
     c.rails = 2;
     c.launches = 3; /* of so few rails two may stall together too often */
@@ -277,16 +218,15 @@ static void slow_rails_do_not_hide_each_other(void **state)
     measure(&s, &c);
     assert_non_null(named(&s, "1", false));
     assert_null(named(&s, "0", false));
-    release(&s);
+    scene_release(&s);
 }
 
 /* Between three hosts, slow at one of them alone: in the comparisons of its two pairs. */
-static void where_it_is_slow_is_told(void **state)
+TEST(where_it_is_slow_is_told)
 {
     struct cluster c = healthy;
     struct scene s;
 
-    (void)state;
     c.hosts = 3;
     c.slow_host = 1;
     c.of_line[2] = 0.6;
@@ -295,42 +235,41 @@ static void where_it_is_slow_is_told(void **state)
     assert_non_null(at);
     assert_int_equal(at->found, 4);
     assert_int_equal(at->compared, 6);
-    contains(at->sentence, "node0 and node1, node1 and node2, in 4 of 6");
-    release(&s);
+    assert_says(at->sentence, "node0 and node1, node1 and node2, in 4 of 6");
+    scene_release(&s);
 }
 
-static void gpudirect_that_is_slow_or_missing_is_named(void **state)
+TEST(gpudirect_that_is_slow_or_missing_is_named)
 {
     struct cluster c = healthy;
     struct scene s;
 
-    (void)state;
     c.of_gpu[5] = 0.3;
     measure(&s, &c);
     const struct sibling *at = named(&s, "5", true);
     assert_non_null(at);
     assert_true(!at->absent && fabs(at->ratio - 0.3) < 0.03);
     assert_null(named(&s, "4", true));
-    release(&s);
+    scene_release(&s);
     for (unsigned i = 0; i < RAILS; i++)
         c.of_gpu[i] = 0;
     measure(&s, &c);
     assert_int_equal(count(&s, true), RAILS);
     assert_true(named(&s, "0", true)->absent);
-    char *text = answers(&s);
-    contains(text, "rail 0 (mlx5\\_0:1, cuda:0) has no GPUDirect");
-    contains(text, "8 rails ");
+    char *text = scene_answers(&s);
+    assert_says(text, "rail 0 (mlx5\\_0:1, cuda:0)");
+    assert_says(text, "GPUDirect");
+    assert_says(text, "8 rails ");
     free(text);
-    release(&s);
+    scene_release(&s);
 }
 
 /* One launch proves nothing; what is simulated is no fact on this machine. */
-static void what_is_not_proven_only_seems(void **state)
+TEST(what_is_not_proven_only_seems)
 {
     struct cluster c = healthy;
     struct scene s;
 
-    (void)state;
     c.of_line[3] = 0.52;
     c.launches = 1;
     c.rails = 2;
@@ -338,19 +277,21 @@ static void what_is_not_proven_only_seems(void **state)
     measure(&s, &c);
     assert_int_equal(count(&s, true), 0);
     assert_int_equal(count(&s, false), 2);
-    char *text = answers(&s);
-    contains(text, "--repeat");
+    char *text = scene_answers(&s);
+    assert_says(text, "--repeat");
     free(text);
-    release(&s);
+    scene_release(&s);
     c.launches = 3;
     c.origin = "simulated";
     measure(&s, &c);
-    text = answers(&s);
-    contains(text, "(simulated)");
+    text = scene_answers(&s);
+    assert_says(text, "(simulated)");
     assert_null(strstr(text, "looked into"));
     free(text);
-    release(&s);
+    scene_release(&s);
 }
+
+static char texts[ROWS_MAX][TEXT_MAX]; /* of values that were drawn again */
 
 /* ---- How often: the same runs, drawn again in memory */
 
@@ -373,8 +314,8 @@ static void draw_again(struct scene *s, const struct cluster *c)
             size_t cell = one->points->rows[l] * rows->table->n_columns + rows->fields[FIELD_VALUE];
             double value = draw(c, rail, gpu, rails[rail], common[l]) * c->of_line[rail];
 
-            snprintf(s->texts[one->points->rows[l]], TEXT_MAX, "%.9g", value);
-            rows->table->cells[cell] = s->texts[one->points->rows[l]];
+            snprintf(texts[one->points->rows[l]], TEXT_MAX, "%.9g", value);
+            rows->table->cells[cell] = texts[one->points->rows[l]];
         }
         combine_launches(&s->r.pool, rows, one->points);
     }
@@ -421,7 +362,7 @@ static struct tally repeat(const struct cluster *c, unsigned runs)
         siblings_make(&s.r, &found);
         count_run(&found, c, &t);
         if (i % REDRAWN == REDRAWN - 1 || i == runs - 1)
-            release(&s);
+            scene_release(&s);
     }
     return t;
 }
@@ -454,7 +395,7 @@ struct condition {
 
 /* All equal: no rail is named, though many launches stall, both of two or two of five. A planted loss is found, with what disturbs
  * it, and in the fewest launches that show it. */
-static void rails_are_named_as_promised(void **state)
+TEST(rails_are_named_as_promised)
 {
     static const struct condition conditions[] = {
         {"normal", .sd = 0.03, .rails = 8, .launches = 2, .runs = 50},
@@ -470,7 +411,6 @@ static void rails_are_named_as_promised(void **state)
         {"9.5 %", .sd = 0.01, .rails = 8, .launches = 2, .runs = 50, .loss = 0.095},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(conditions) / sizeof(*conditions); i++) {
         const struct condition *at = &conditions[i];
         struct cluster c = healthy;
@@ -492,14 +432,4 @@ static void rails_are_named_as_promised(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_slow_rail_is_named),
-                                       cmocka_unit_test(slow_rails_do_not_hide_each_other),
-                                       cmocka_unit_test(where_it_is_slow_is_told),
-                                       cmocka_unit_test(gpudirect_that_is_slow_or_missing_is_named),
-                                       cmocka_unit_test(what_is_not_proven_only_seems),
-                                       cmocka_unit_test(rails_are_named_as_promised)};
-
-    return cmocka_run_group_tests(tests, told_ask, told_forget);
-}
+TESTS_WITH(told_ask, told_forget);

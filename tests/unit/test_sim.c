@@ -1,20 +1,178 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The simulated device (tests/sim): order, effects that come when the host waits, and wrong
- * addresses. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+ * addresses. Each on a machine of lines of text, with the simulated driver loaded for it alone. */
+#if !__has_include(<cuda.h>) || defined(SIM_ABSENT)
 
-#include <cmocka.h>
+TEST(needs_cuda)
+{
+    print_message("the simulated device was not built: it needs nvcc and cuda.h\n");
+    skip();
+}
 
-#include "tests/unit/sim_bench.h"
+#else
 
-#ifdef SIM_BENCH
-
+#include <dlfcn.h>
 #include <glob.h>
 
-static void effects_come_when_the_host_waits(void **state)
+#include "core/hw/cuda/gpu_cuda.h"
+#include "core/hw/gpu_kernels.h"
+#include "tests/unit/unit.h"
+
+#ifndef SIM_DIR
+#define SIM_DIR "build/sim" /* the Makefile says it in full */
+#endif
+#define GPUS 8
+#define MIB  (1024 * 1024)
+
+/* No latencies, so that a rate is one. */
+#define PLAIN                                                                                      \
+    "[gpu]\nh2d_latency_us = 0\nd2h_latency_us = 0\nd2d_latency_us = 0\nkernel_us = 0\n"           \
+    "memset_latency_us = 0\npageable_latency_us = 0\ngemm_us = 0\n[link all]\nlatency_us = 0\n"
+
+struct bench {
+    struct cuda_driver d;
+    CUcontext context[GPUS];
+    CUstream stream[GPUS];
+    CUmodule module[GPUS];
+    uint32_t *words; /* pinned: [0] the go word, [1] gave up */
+    uint32_t turn;
+    char path[64];
+};
+
+/* A machine of these lines, and n devices of it, each with a stream. */
+static void open_raw(struct bench *b, const char *lines, const char *faults)
+{
+    FILE *file;
+
+    snprintf(b->path, sizeof(b->path), "/tmp/plumb-sim-%d.conf", (int)getpid());
+    file = fopen(b->path, "w");
+    if (!file)
+        fail_msg("cannot write '%s'", b->path);
+    fputs(lines, file);
+    if (!strstr(lines, "lazy_load_us")) /* kernels are launched behind a hold, as they come */
+        fputs("\n[gpu]\nlazy_load_us = 0\n", file);
+    fclose(file);
+    setenv("PLUMB_SIM_MACHINE", b->path, 1);
+    setenv("PLUMB_SIM_FAULT", faults ? faults : "", 1);
+    if (!b->d.library)
+        b->d.library = dlopen(SIM_DIR "/libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!b->d.library)
+        fail_msg("%s", dlerror());
+#define FIND(name)                                                                                 \
+    *(void **)&b->d.name = dlsym(b->d.library, SYMBOL(name));                                      \
+    if (!b->d.name)                                                                                \
+        fail_msg("no %s", SYMBOL(name));
+#define TEXT(x)   #x
+#define SYMBOL(x) TEXT(x)
+    CUDA_FUNCTIONS(FIND)
+}
+
+static void use(struct bench *b, unsigned gpu)
+{
+    assert_int_equal(b->d.cuCtxSetCurrent(b->context[gpu]), CUDA_SUCCESS);
+}
+
+static const uint32_t image[8] = {0xba55ed50u, 1, 16}; /* a header of machine code */
+
+static void open_bench(struct bench *b, unsigned n, const char *lines, const char *faults)
+{
+    open_raw(b, lines, faults);
+    assert_int_equal(b->d.cuInit(0), CUDA_SUCCESS);
+    for (unsigned i = 0; i < n; i++) {
+        assert_int_equal(b->d.cuDevicePrimaryCtxRetain(&b->context[i], (CUdevice)i), CUDA_SUCCESS);
+        use(b, i);
+        assert_int_equal(b->d.cuStreamCreate(&b->stream[i], CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+        assert_int_equal(b->d.cuModuleLoadData(&b->module[i], image), CUDA_SUCCESS);
+    }
+    use(b, 0);
+    assert_int_equal(b->d.cuMemHostAlloc((void **)&b->words, 4096, CU_MEMHOSTALLOC_PORTABLE),
+                     CUDA_SUCCESS);
+    b->words[0] = b->words[1] = 0;
+}
+
+/* What a test opened is closed, so that the next one has the library anew. */
+static int setup(void **state)
+{
+    *state = calloc(1, sizeof(struct bench));
+    return *state ? 0 : -1;
+}
+
+/* A test may open another machine after this. */
+static void close_bench(struct bench *b)
+{
+    for (unsigned i = 0; i < GPUS; i++)
+        if (b->context[i])
+            b->d.cuDevicePrimaryCtxRelease((CUdevice)i);
+    if (b->d.library)
+        dlclose(b->d.library);
+    if (b->path[0])
+        unlink(b->path);
+    memset(b, 0, sizeof(*b));
+}
+
+static int teardown(void **state)
+{
+    if (*state)
+        close_bench(*state);
+    free(*state);
+    return 0;
+}
+
+static CUdeviceptr take(struct bench *b, unsigned gpu, size_t bytes)
+{
+    CUdeviceptr at = 0;
+
+    use(b, gpu);
+    assert_int_equal(b->d.cuMemAlloc(&at, bytes), CUDA_SUCCESS);
+    return at;
+}
+
+static void *pinned(struct bench *b, size_t bytes)
+{
+    void *at = NULL;
+
+    assert_int_equal(b->d.cuMemHostAlloc(&at, bytes, CU_MEMHOSTALLOC_PORTABLE), CUDA_SUCCESS);
+    return at;
+}
+
+static CUdeviceptr ptr(const void *at)
+{
+    return (CUdeviceptr)(uintptr_t)at;
+}
+
+static void launch(struct bench *b, unsigned gpu, const char *name, unsigned grid, unsigned block,
+                   void *args)
+{
+    CUfunction function;
+    void *params[] = {args};
+
+    use(b, gpu);
+    assert_int_equal(b->d.cuModuleGetFunction(&function, b->module[gpu], name), CUDA_SUCCESS);
+    assert_int_equal(
+        b->d.cuLaunchKernel(function, grid, 1, 1, block, 1, 1, 0, b->stream[gpu], params, NULL),
+        CUDA_SUCCESS);
+}
+
+static void hold(struct bench *b, unsigned gpu, uint32_t turn)
+{
+    struct gpu_spin_args args = {b->words, turn, b->words + 1, 2000000000u};
+
+    launch(b, gpu, "spin", 1, 1, &args);
+}
+
+static void copy(struct bench *b, unsigned gpu, CUdeviceptr dst, CUdeviceptr src, size_t bytes)
+{
+    use(b, gpu);
+    assert_int_equal(b->d.cuMemcpyAsync(dst, src, bytes, b->stream[gpu]), CUDA_SUCCESS);
+}
+
+static void wait(struct bench *b, unsigned gpu)
+{
+    use(b, gpu);
+    assert_int_equal(b->d.cuStreamSynchronize(b->stream[gpu]), CUDA_SUCCESS);
+}
+
+TEST_WITH(effects_come_when_the_host_waits, setup, teardown)
 {
     struct bench *b = *state;
     uint32_t *from, *to;
@@ -36,7 +194,7 @@ static void effects_come_when_the_host_waits(void **state)
 }
 
 /* What was copied before is copied again when either side has changed since. */
-static void nothing_stale(void **state)
+TEST_WITH(nothing_stale, setup, teardown)
 {
     struct bench *b = *state;
     CUdeviceptr x, y;
@@ -67,11 +225,10 @@ static void nothing_stale(void **state)
 }
 
 /* Each simulated library bears the mark by which what is measured on it is called simulated. */
-static void all_bear_the_mark(void **state)
+TEST(all_bear_the_mark)
 {
     glob_t found;
 
-    (void)state;
     assert_int_equal(glob(SIM_DIR "/lib*.so.*", 0, NULL, &found), 0);
     assert_true(found.gl_pathc >= 2);
     for (size_t i = 0; i < found.gl_pathc; i++) {
@@ -113,7 +270,7 @@ static void reopen(struct bench *b, unsigned gpu)
 }
 
 /* After a wrong address every call fails until a reset, and the other device goes on. */
-static void an_error_lasts_until_a_reset(void **state)
+TEST_WITH(an_error_lasts_until_a_reset, setup, teardown)
 {
     struct bench *b = *state;
     CUdeviceptr freed, there;
@@ -146,7 +303,7 @@ static void an_error_lasts_until_a_reset(void **state)
 }
 
 /* A write, a copy and a chain that leave memory of 4096 bytes, or are askew. */
-static void addresses_are_checked(void **state)
+TEST_WITH(addresses_are_checked, setup, teardown)
 {
     static const struct {
         char way;
@@ -179,19 +336,6 @@ static void addresses_are_checked(void **state)
         assert_int_equal(drain(b), cases[i].rc);
         close_bench(b);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SIM_TEST(effects_come_when_the_host_waits),
-        SIM_TEST(nothing_stale),
-        cmocka_unit_test(all_bear_the_mark),
-        SIM_TEST(an_error_lasts_until_a_reset),
-        SIM_TEST(addresses_are_checked),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
 #endif

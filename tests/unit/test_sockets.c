@@ -1,19 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A library that took sockets where RDMA is up: what its node says, which settings choose sockets; and devices that are not there. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/collective/library.h"
 #include "core/session/member.h"
 #include "tests/unit/path_tree.h"
+#include "tests/unit/unit.h"
 
 static const char *const names[] = {
     "UCX_TLS",  "UCX_NET_DEVICES",    "FI_PROVIDER",   "NCCL_IB_DISABLE",
@@ -59,7 +49,7 @@ static const char *list_to(char *text, size_t bytes, const char *last)
     return text;
 }
 
-static void test_mpi(void **state)
+TEST(test_mpi)
 {
     static const struct setting settings[] = {
         {"", "", "UCX_TLS", "", ""},
@@ -112,7 +102,6 @@ static void test_mpi(void **state)
     char list[2 * sizeof(((struct mpi_settings *)NULL)->btl)];
     const size_t room = sizeof(list) / 2;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(settings) / sizeof(*settings); i++)
         is_said(&settings[i]);
     /* What does not fit is cut: what the rest of it chooses is not known. */
@@ -140,9 +129,8 @@ static const char *refused(const char *device)
     return c.error;
 }
 
-static void test_devices(void **state)
+TEST(test_devices)
 {
-    (void)state;
     assert_string_equal(refused(""), "");
     assert_string_equal(refused("lo+lo"), "");
     assert_non_null(strstr(refused("lo+nobody0"), "'nobody0'"));
@@ -151,13 +139,12 @@ static void test_devices(void **state)
 }
 
 /* All of the names are claimed, however many. */
-static void test_flow(void **state)
+TEST(test_flow)
 {
     struct collective_report told = {0};
     struct collective_claims claims = {0};
     char device[192];
 
-    (void)state;
     memset(device, 'd', sizeof(device));
     device[sizeof(device) - 1] = 0;
     library_flow(&told, device, (struct library_least){1, 1});
@@ -166,11 +153,10 @@ static void test_flow(void **state)
 }
 
 /* What comes from a rank of this node is counted where it comes in by a port, and by lo where it is sent. */
-static void test_claims_of_one_node(void **state)
+TEST(test_claims_of_one_node)
 {
     static const char *const devices[] = {"mlx5_0:1", "lo"};
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         struct collective_report told = {.n_flows = 1};
         struct collective_claims claims = {0};
@@ -216,7 +202,7 @@ static struct collective_proof prove(const struct scratch *s, const char *device
 }
 
 /* Bytes over sockets though a port is up are a fall-back, unless somebody said that sockets are meant; an Ethernet port is up with its cable in a guest. */
-static void test_prove(void **state)
+TEST(test_prove)
 {
     static const struct {
         const char *layer, *state, *device, *setting;
@@ -241,7 +227,6 @@ static void test_prove(void **state)
          "mlx5_0:1"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         char cpuinfo[128], setting[32];
         SCRATCH(s);
@@ -259,15 +244,4 @@ static void test_prove(void **state)
         assert_non_null(strstr(p.proof.text, cases[i].said));
         scratch_close(&s);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mpi),   cmocka_unit_test(test_devices),
-        cmocka_unit_test(test_flow),  cmocka_unit_test(test_claims_of_one_node),
-        cmocka_unit_test(test_prove),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Summary, interval of the median and distributions: known answers, and coverage in simulation.
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/stats.h"
 #include "tests/unit/series.h"
+#include "tests/unit/unit.h"
 
 #define SERIES 300 /* of each kind */
 #define N_MAX  2000
@@ -26,9 +15,8 @@ static bool is_near(double value, double expected, double relative)
 #define assert_near(value, expected, relative) assert_true(is_near(value, expected, relative))
 
 // Expected values: exact fractions, or R 4 (pt, qt, qnorm, pbinom, pbeta).
-static void test_distributions(void **unused)
+TEST(test_distributions)
 {
-    (void)unused;
     const struct {
         double value, expected, relative;
     } cases[] = {{dist_beta_cdf(0.3, 2, 5), 0.579825, 1e-12}, // 1 - 0.7^6 - 6 * 0.3 * 0.7^5
@@ -82,9 +70,8 @@ static double closed_t_cdf(double t, int df)
     return 0.5 + 0.375 * t / sqrt(u) * (1 - t * t / u / 12);
 }
 
-static void test_student_by_closed_forms(void **unused)
+TEST(test_student_by_closed_forms)
 {
-    (void)unused;
     for (int df = 1; df <= 4; df++)
         for (int i = -3000; i < 3000; i += 23) {
             double t = 0.01 * i + 0.005, p = closed_t_cdf(t, df);
@@ -103,9 +90,8 @@ static void test_student_by_closed_forms(void **unused)
 }
 
 // R: quantile(c(1, 2, 3, 4, 10), ...) and quantile(1:10, ...)
-static void test_quantile_is_type_7(void **unused)
+TEST(test_quantile_is_type_7)
 {
-    (void)unused;
     static const double ten[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, five[] = {1, 2, 3, 4, 10};
     static const struct {
         const double *x;
@@ -123,9 +109,8 @@ static void test_quantile_is_type_7(void **unused)
     }
 }
 
-static void test_median_mean_stddev(void **unused)
+TEST(test_median_mean_stddev)
 {
-    (void)unused;
     const double eight[] = {9, 4, 5, 2, 4, 7, 4, 5};
     const double cancel[] = {1e16, 1, -1e16};
     const double far[] = {1e9 + 4, 1e9 + 7, 1e9 + 13, 1e9 + 16};
@@ -139,9 +124,8 @@ static void test_median_mean_stddev(void **unused)
     assert_true(isnan(stats_stddev(eight, 1)) && isnan(stats_stddev(eight, 0)));
 }
 
-static void test_centre_over_launches(void **unused)
+TEST(test_centre_over_launches)
 {
-    (void)unused;
     const double three[] = {1, 10, 1000}, close[] = {5, 5 * (1 + 2e-9)}, zero[] = {0, 3, 6},
                  unknown[] = {1, NAN};
     assert_near(stats_centre(three, 3), pow(10, 4.0 / 3), 1e-14);
@@ -158,9 +142,8 @@ static int compare(const void *a, const void *b)
     return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
 }
 
-static void test_median_of_awkward_orders(void **unused)
+TEST(test_median_of_awkward_orders)
 {
-    (void)unused;
     double x[1001], sorted[1001];
     struct rng r;
     rng_seed(&r, 1);
@@ -176,9 +159,8 @@ static void test_median_of_awkward_orders(void **unused)
         }
 }
 
-static void test_refusals(void **unused)
+TEST(test_refusals)
 {
-    (void)unused;
     double x[] = {1, 2, 3, 4, 5, 6, 7};
     const double bad[] = {NAN, INFINITY, -INFINITY};
     const double confidences[] = {0, 1, -1, 2, NAN};
@@ -199,9 +181,8 @@ static void test_refusals(void **unused)
     assert_int_equal(stats_summarise(x, 6, 0.95, &s), 0);
 }
 
-static void test_summary_fields(void **unused)
+TEST(test_summary_fields)
 {
-    (void)unused;
     double x[10] = {1, 10, 2, 9, 3, 8, 4, 7, 5, 6}, before[10];
     struct summary s;
     memcpy(before, x, sizeof(x));
@@ -220,9 +201,8 @@ static void test_summary_fields(void **unused)
 }
 
 // A summary has the interval of stats_ci_samples(): from 20 samples on, where neighbours differ.
-static void test_summary_interval(void **unused)
+TEST(test_summary_interval)
 {
-    (void)unused;
     double x[50];
     struct summary s;
     struct median_ci ci;
@@ -250,9 +230,8 @@ static void test_summary_interval(void **unused)
     assert_true(s.ci_low == 0.1 && s.ci_high == 0.1);
 }
 
-static void test_unmeasured_is_nan(void **unused)
+TEST(test_unmeasured_is_nan)
 {
-    (void)unused;
     const double x[] = {3, 1, 4, 2, 5, 0, 6, -1};
     struct median_ci ci;
     struct summary s;
@@ -273,9 +252,8 @@ static void test_unmeasured_is_nan(void **unused)
     assert_true(ci.low < ci.high && ci.autocorrelation_time >= 1);
 }
 
-static void test_interval_by_hand(void **unused)
+TEST(test_interval_by_hand)
 {
-    (void)unused;
     // Squares of 1 to 10, high and low in turn so that no correlation widens. 95 %: ranks 2 and 9
     // have 1 - 22/1024, ranks 3 and 8 have 1 - 112/1024; share = 0.02851.. / 0.08789.. = 0.32444..,
     // lambda = 8 share / (2 + 6 share) = 0.657658..
@@ -313,9 +291,8 @@ static double ar1_sign_time(double phi)
     return time;
 }
 
-static void test_autocorrelation_time_of_ar1(void **unused)
+TEST(test_autocorrelation_time_of_ar1)
 {
-    (void)unused;
     // the last is summed into blocks; the mean of a short series follows it, which hides correlation unless it is allowed for
     static const struct {
         double phi;
@@ -342,9 +319,8 @@ static void test_autocorrelation_time_of_ar1(void **unused)
 
 // Neighbours share a term: their correlation is 1/2, that of their signs 1/3, all others 0. That is no chance, even though
 // no lag beyond tells of it.
-static void test_autocorrelation_time_of_neighbours(void **unused)
+TEST(test_autocorrelation_time_of_neighbours)
 {
-    (void)unused;
     double x[100], mean = 0;
     struct rng r;
 
@@ -357,9 +333,8 @@ static void test_autocorrelation_time_of_neighbours(void **unused)
     assert_true(mean > 1.55 && mean < 1.95); // 1 + 2/3
 }
 
-static void test_correlation_is_never_below_one(void **unused)
+TEST(test_correlation_is_never_below_one)
 {
-    (void)unused;
     double *x = malloc(100000 * sizeof(*x));
     assert_non_null(x);
     for (int i = 0; i < 100000; i++)
@@ -371,9 +346,8 @@ static void test_correlation_is_never_below_one(void **unused)
 }
 
 // Most samples on the median's own tick: the others still show that they come in a row.
-static void test_correlation_on_a_coarse_clock(void **unused)
+TEST(test_correlation_on_a_coarse_clock)
 {
-    (void)unused;
     double x[400];
     for (int other = 9; other <= 11; other += 2) {
         for (int i = 0; i < 400; i++)
@@ -431,9 +405,8 @@ static double coverage(enum kind kind, size_t n, double confidence, uint64_t see
 }
 
 // 95 % intervals of 300 series: their standard error is 1.3 %. Of the wander, ten correlation times in all the series, little can be known at any n.
-static void test_coverage(void **unused)
+TEST(test_coverage)
 {
-    (void)unused;
     static const size_t n[] = {20, 100, 250};
     for (enum kind k = NORMAL; k <= WANDER; k++)
         for (int i = k < AR5 ? 0 : 1; i < 3; i++) {
@@ -466,9 +439,8 @@ static void stopped(enum kind kind, double spread, struct rng *r, struct median_
     }
 }
 
-static void test_coverage_when_stopped_by_the_width(void **unused)
+TEST(test_coverage_when_stopped_by_the_width)
 {
-    (void)unused;
     for (enum kind k = NORMAL; k <= PARETO15; k++)
         for (int s = 0; s < 2; s++) {
             struct rng r;
@@ -483,27 +455,4 @@ static void test_coverage_when_stopped_by_the_width(void **unused)
             }
             assert_true(covered >= SERIES * 92 / 100);
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_distributions),
-                                       cmocka_unit_test(test_student_by_closed_forms),
-                                       cmocka_unit_test(test_quantile_is_type_7),
-                                       cmocka_unit_test(test_median_mean_stddev),
-                                       cmocka_unit_test(test_centre_over_launches),
-                                       cmocka_unit_test(test_median_of_awkward_orders),
-                                       cmocka_unit_test(test_refusals),
-                                       cmocka_unit_test(test_summary_fields),
-                                       cmocka_unit_test(test_summary_interval),
-                                       cmocka_unit_test(test_unmeasured_is_nan),
-                                       cmocka_unit_test(test_interval_by_hand),
-                                       cmocka_unit_test(test_autocorrelation_time_of_ar1),
-                                       cmocka_unit_test(test_autocorrelation_time_of_neighbours),
-                                       cmocka_unit_test(test_correlation_is_never_below_one),
-                                       cmocka_unit_test(test_correlation_on_a_coarse_clock),
-                                       cmocka_unit_test(test_coverage),
-                                       cmocka_unit_test(test_coverage_when_stopped_by_the_width)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,14 +2,7 @@
 /* What a rank keeps in memory, against numbers that papers print; and when and how much it updates. */
 #include "benches/step/plan.h"
 #include "benches/step/products.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #define SPEC(all, of, samples)                                                                     \
     .ranks = all, .tp = 1, .pp = 1, .ep = 1, .micro = of, .batch = samples
@@ -21,9 +14,8 @@ static double states(const struct step_memory *m)
 
 /* S. Rajbhandari and others, ZeRO, arXiv:1910.02054, figure 1: 7.5 billion parameters on 64 ranks, f16 and Adam: 120, 31.4, 16.6
  * and 1.9 GB. */
-static void test_zero_paper(void **state)
+TEST(test_zero_paper)
 {
-    (void)state;
     static const double want[] = {120, 31.4, 16.6, 1.9};
     const struct step_layer l = {.parameters = 7500000000u, .forward_flop = 1, .backward_flop = 2};
     for (uint32_t zero = 0; zero < 4; zero++) {
@@ -38,9 +30,8 @@ static void test_zero_paper(void **state)
 
 /* V. Korthikanti and others, Reducing Activation Recomputation, arXiv:2205.05198, section 4.1: a transformer's layer keeps
  * s b h (34 + 5 a s / h) bytes in f16. Dropout's masks, a byte each, are two of the 34, and one of the 5: the model's file has no masks. */
-static void test_activations(void **state)
+TEST(test_activations)
 {
-    (void)state;
     struct model m = {0};
     char error[256] = "";
     const double s = 1024, b = 2, h = 1600, a = 25, words = 50257;
@@ -79,9 +70,8 @@ static void test_activations(void **state)
 
 /* Bytes of each parameter: the gradient is read in the type; parameter and moments are read and written in the type, or in f32 if
  * that is longer, and then the parameter is written in the type, too. */
-static void test_bytes_of_types(void **state)
+TEST(test_bytes_of_types)
 {
-    (void)state;
     static const struct {
         uint32_t type;
         double sgd, adam, moments;
@@ -115,9 +105,8 @@ static const struct step_spec one = {
     .ranks = 1, .tp = 1, .pp = 1, .ep = 1, .micro = 2, .batch = 6, .bucket_bytes = 1u << 20};
 
 /* Three samples in each micro-batch, of four rows each: X is 12 x 16, W 16 x 8; dX = dY W^T, dW = X^T dY. */
-static void test_shapes(void **state)
+TEST(test_shapes)
 {
-    (void)state;
     static const struct {
         struct step_layer layer;
         unsigned tp, ep;
@@ -169,13 +158,4 @@ static void test_shapes(void **state)
             assert_memory_equal(is, cases[i].want[k], sizeof(is));
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_zero_paper), cmocka_unit_test(test_activations),
-        cmocka_unit_test(test_bytes_of_types), cmocka_unit_test(test_shapes)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,16 +2,7 @@
 /* Tests of the plans of a training step: bytes by formulas of the literature, times by a simulation that knows nothing of
  * how plans are made, and that all ranks get to their end. */
 #include "benches/step/plan.h"
-
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #define RANKS_MOST 32
 #define MIB        (1ull << 20)
@@ -223,9 +214,8 @@ static void done(struct run *r)
 }
 
 /* A ring sends 2 (n-1)/n of all gradients; ZeRO 1 and 2 as much, 3 half as much again. */
-static void test_bytes_of_data_parallel(void **state)
+TEST(test_bytes_of_data_parallel)
 {
-    (void)state;
     static const char *const names[] = {"resnet50", "bert-large", "gpt2-xl"};
     for (size_t i = 0; i < 3; i++)
         for (unsigned zero = 0; zero <= 3; zero++)
@@ -246,9 +236,8 @@ static void test_bytes_of_data_parallel(void **state)
 /* ZeRO 2 and 3 keep a part of the gradients alone (arXiv:1910.02054, section 5.2): each of m micro-batches is scattered. ZeRO 2
  * gathers the parameters once, 3 twice for each micro-batch. In (n-1)/n of all: 2, 2, m + 1, 3 m; without overlap each of them
  * adds to the compute. The pipeline has half of the parameters in each stage. */
-static void test_micro_batches_of_zero(void **state)
+TEST(test_micro_batches_of_zero)
 {
-    (void)state;
     for (unsigned zero = 0; zero <= 3; zero++)
         for (unsigned m = 1; m <= 8; m *= 2)
             for (unsigned variant = 0; variant < 6; variant++) {
@@ -275,9 +264,8 @@ static void test_micro_batches_of_zero(void **state)
 
 /* Four layers of 8 and 16, a bucket each, which takes c: without overlap all one after another. With it, the first
  * bucket goes at 32 + 16; then either the buckets follow one another (c >= 16), or only the last is left over. */
-static void test_overlap(void **state)
+TEST(test_overlap)
 {
-    (void)state;
     for (double c = 4; c <= 64; c *= 2) {
         struct run *r = equal(4);
         r->spec.bucket_bytes = 4000;
@@ -296,9 +284,8 @@ static void test_overlap(void **state)
 
 /* Of p equal stages and m micro-batches: (m + p - 1) of their passes (Huang and others, GPipe, arXiv:1811.06965), whatever the order; no simulation is shorter
  * than what is stated as the least, of unequal stages either. */
-static void test_bubble(void **state)
+TEST(test_bubble)
 {
-    (void)state;
     for (unsigned p = 2; p <= 4; p *= 2)
         for (unsigned m = 1; m <= 16; m *= 4)
             for (unsigned variant = 0; variant < 6; variant++) {
@@ -329,9 +316,8 @@ static void test_bubble(void **state)
 
 /* Of W workers and k servers, a server takes in W/k of the gradients, and sends as much back; a worker sends them once. All go
  * over one link of the server: 2 W/k S b for one bucket. Of many, pushes and pulls go at the same time. */
-static void test_servers(void **state)
+TEST(test_servers)
 {
-    (void)state;
     for (unsigned k = 1; k <= 4; k++) {
         struct run *r = equal(4);
         unsigned workers = 4;
@@ -357,9 +343,8 @@ static void test_servers(void **state)
 }
 
 /* Two sums forward and two back in each of 32 blocks, and those of the embedding and of the head, over a ring (arXiv:1909.08053). */
-static void test_bytes_of_tensor_parallel(void **state)
+TEST(test_bytes_of_tensor_parallel)
 {
-    (void)state;
     for (unsigned t = 2; t <= 8; t *= 2) {
         struct model m;
         struct run *r = model("llama3-8b", 512, &m);
@@ -375,9 +360,8 @@ static void test_bytes_of_tensor_parallel(void **state)
 
 /* Tokens go to two experts each, over 4 ranks, there and back, in both passes of 32 blocks; gradients of a quarter of the experts
  * are of two ranks. */
-static void test_bytes_of_experts(void **state)
+TEST(test_bytes_of_experts)
 {
-    (void)state;
     struct model m;
     struct run *r = model("mixtral-8x7b", 256, &m);
     double experts = 0, tokens = 2.0 * 2 * (2 * 256) * 4096 * 32 * 4 * 3 / 4;
@@ -395,9 +379,8 @@ static void test_bytes_of_experts(void **state)
 }
 
 /* Rows of 26 tables, 128 wide, go to the ranks of their samples, and their gradients back; tables are summed by nobody. */
-static void test_bytes_of_tables(void **state)
+TEST(test_bytes_of_tables)
 {
-    (void)state;
     const double dense = 14. * 512 + 513 * 256 + 257 * 128 + 480 * 1024 + 1025 * 1024 + 1025 * 512 +
                          513 * 256 + 257,
                  rows = 26. * 128 * 64 * 4;
@@ -417,9 +400,8 @@ static void test_bytes_of_tables(void **state)
 
 /* Where bytes take no time, a step ends with the last server's update: as long as the simulated one, whatever the buckets, with
  * updates that are short, as long as compute, or longer. */
-static void test_no_step_ends_before_its_updates(void **state)
+TEST(test_no_step_ends_before_its_updates)
 {
-    (void)state;
     static const uint64_t buckets[] = {1, 4000, 12000, 1 << 20};
     static const double update[] = {1, 100, 300};
     for (unsigned variant = 0; variant < 4 * 2 * 3 * 2; variant++) {
@@ -441,9 +423,8 @@ static void test_no_step_ends_before_its_updates(void **state)
 
 /* Two stages, one micro-batch: the second stage updates its parameters while the first one still goes back, and that one's
  * update comes behind. A pass of a stage takes 4, back 8; updates last 1 for 1000 parameters. */
-static void test_shortest_step_with_an_update(void **state)
+TEST(test_shortest_step_with_an_update)
 {
-    (void)state;
     static const unsigned parameters[][2] = {{1, 1}, {1, 5}, {1, 30}, {30, 1}, {0, 7}};
     for (size_t i = 0; i < 10; i++) {
         const unsigned *its_own = parameters[i / 2];
@@ -466,20 +447,4 @@ static void test_shortest_step_with_an_update(void **state)
         near(step_least_ns(&r->spec, its), wanted, 1e-9);
         done(r);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bytes_of_tensor_parallel),
-                                       cmocka_unit_test(test_bytes_of_experts),
-                                       cmocka_unit_test(test_bytes_of_tables),
-                                       cmocka_unit_test(test_no_step_ends_before_its_updates),
-                                       cmocka_unit_test(test_shortest_step_with_an_update),
-                                       cmocka_unit_test(test_bytes_of_data_parallel),
-                                       cmocka_unit_test(test_micro_batches_of_zero),
-                                       cmocka_unit_test(test_overlap),
-                                       cmocka_unit_test(test_bubble),
-                                       cmocka_unit_test(test_servers)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

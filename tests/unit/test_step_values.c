@@ -1,16 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The interval of a job's efficiency, against the truth of two made-up jobs; and what a step's bytes need of the links between nodes. */
 #include "benches/step/work.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "benches/step/clocks.h"
 #include "benches/step/run.h"
@@ -52,9 +43,8 @@ static double covered(size_t n_base, size_t n, bool tail)
 }
 
 /* The base was measured, too: with few samples it varies more than the other job. */
-static void test_interval_covers_the_truth(void **state)
+TEST(test_interval_covers_the_truth)
 {
-    (void)state;
     static const size_t jobs[][2] = {{160, 160}, {40, 400}, {20, 25}};
     for (size_t i = 0; i < sizeof(jobs) / sizeof(*jobs); i++)
         for (int tail = 0; tail < 2; tail++) {
@@ -130,9 +120,8 @@ static void expect(const char *nodes, struct step_spec spec, double want)
 #define SPEC(...) ((struct step_spec){.ep = 1, ##__VA_ARGS__})
 
 /* Links of 1 GB/s, a byte a ns, and 16000 bytes of gradients. */
-static void test_links_bound_a_step(void **state)
+TEST(test_links_bound_a_step)
 {
-    (void)state;
     const double half[] = {1, .5, 1, 1}, some[] = {1, NAN, 1, 1};
     unsigned named = 9;
     expect("aaaa", SPEC(), 0);
@@ -161,9 +150,8 @@ static void test_links_bound_a_step(void **state)
 
 /* Two ranks: the slower one's compute counts, alone and in the step. What runs alone may be disturbed: a step of 80 ns shows
  * that 100 are no bound. */
-static void test_no_step_is_faster_than_the_bound_of_its_compute(void **state)
+TEST(test_no_step_is_faster_than_the_bound_of_its_compute)
 {
-    (void)state;
     const double alone[] = {100, 90, 130}, in_step[] = {140, 95, 80};
     static struct step_work w;
     w = (struct step_work){.n = 2, .spec = {.tp = 1, .pp = 1, .ranks = 2}};
@@ -178,9 +166,8 @@ static void test_no_step_is_faster_than_the_bound_of_its_compute(void **state)
 }
 
 /* Communication makes no compute faster. Where it seems so by more than chance, something else slowed it down alone. */
-static void test_compute_that_was_slower_alone_was_disturbed(void **state)
+TEST(test_compute_that_was_slower_alone_was_disturbed)
 {
-    (void)state;
     double below[16], about[16], few[] = {-30, 4};
     for (int i = 0; i < 16; i++) {
         below[i] = -36 + 4 * (i % 5);
@@ -194,9 +181,8 @@ static void test_compute_that_was_slower_alone_was_disturbed(void **state)
 }
 
 /* The smallest job of its own bucket, however many there are. Wrong data are no base, and do not leave the one before in its place. */
-static void test_each_of_many_jobs_has_a_base(void **state)
+TEST(test_each_of_many_jobs_has_a_base)
 {
-    (void)state;
     enum { JOBS_OF_SWEEP = 200 };
     static struct step_work w;
     const double rates[] = {5, 6, 7};
@@ -258,9 +244,8 @@ static void expect_free(struct values_free got, double ns, int node)
 }
 
 /* 16000 bytes of gradients to the servers, and as many back; compute of 48000 ns. */
-static void test_links_bound_asynchronous_workers(void **state)
+TEST(test_links_bound_asynchronous_workers)
 {
-    (void)state;
     enum { FREE = STEP_STALENESS_MOST };
     static const struct {
         const char *nodes;
@@ -289,9 +274,8 @@ static void test_links_bound_asynchronous_workers(void **state)
 }
 
 /* Samples after the mark: what grows by 3 % in each is found out in the end. */
-static void test_growth_of_all_samples(void **state)
+TEST(test_growth_of_all_samples)
 {
-    (void)state;
     struct values_leads l = {.now = 10};
     assert_true(values_leads_stayed(&l, 2));
     values_leads_add(&l, 50, 16);
@@ -305,9 +289,8 @@ static void test_growth_of_all_samples(void **state)
 
 /* Two workers and a server, which ends last: the workers' times are the step's. Then two stages, of 1000 ns: the first computes
  * 300 ns and waits 600 ns for sums at the end, the second waits all but 50 ns, 350 at most of it not because of the sums. */
-static void test_what_is_not_compute_is_shared_out(void **state)
+TEST(test_what_is_not_compute_is_shared_out)
 {
-    (void)state;
     static struct step_work w;
     struct collective_times served[3] = {{.ns = 900}, {.ns = 600}, {.ns = 1000}};
     struct collective_times times[2] = {{.ns = 1000}, {.ns = 400}};
@@ -331,9 +314,8 @@ static void test_what_is_not_compute_is_shared_out(void **state)
 }
 
 /* What a rank waited is of each sample, and of a window's steps the mean. A step without a time has no sample. */
-static void test_waits_are_kept_by_rank_and_sample(void **state)
+TEST(test_waits_are_kept_by_rank_and_sample)
 {
-    (void)state;
     static struct step_work w;
     static double waits[3 * STEP_SAMPLES];
     struct collective_times times[3] = {{.ns = 1000}, {.ns = 1000}, {.ns = 1000}};
@@ -360,9 +342,8 @@ static void test_waits_are_kept_by_rank_and_sample(void **state)
 
 /* Of nine parts of its time the fast ones wait six, for the slow one: it alone shows what the way to the servers takes, if there
  * is a bound. Else nobody waits for others. */
-static void test_who_waits_for_a_slow_worker_is_not_exposed(void **state)
+TEST(test_who_waits_for_a_slow_worker_is_not_exposed)
 {
-    (void)state;
     static struct step_work w;
     struct collective_times times[4] = {{.ns = 900}, {.ns = 900}, {.ns = 900}, {.ns = 900}};
     times[0].own_ns[STEP_NS_SUMS] = times[1].own_ns[STEP_NS_TAIL] = 600;
@@ -378,9 +359,8 @@ static void test_who_waits_for_a_slow_worker_is_not_exposed(void **state)
 
 /* By hand: what was applied between a pull and a push is its staleness; a bound of one step holds up who is two ahead, until the
  * other has pushed or left, and over windows. */
-static void test_clocks_of_two_workers(void **state)
+TEST(test_clocks_of_two_workers)
 {
-    (void)state;
     static struct clocks c;
     clocks_begin(&c, 2, 8, 1);
     assert_int_equal(clocks_push(&c, 0), 0);
@@ -411,9 +391,8 @@ static void test_clocks_of_two_workers(void **state)
 }
 
 /* All who are faster are at the bound, or in eight windows leads have grown by a step of each worker at most. */
-static void test_who_goes_at_one_pace_settles(void **state)
+TEST(test_who_goes_at_one_pace_settles)
 {
-    (void)state;
     static const struct {
         double grows;
         unsigned windows, workers;
@@ -429,23 +408,4 @@ static void test_who_goes_at_one_pace_settles(void **state)
         if (values_leads_settled(&l, cases[i].workers, cases[i].bound) != cases[i].settled)
             fail_msg("case %zu", i);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_clocks_of_two_workers),
-        cmocka_unit_test(test_who_goes_at_one_pace_settles),
-        cmocka_unit_test(test_what_is_not_compute_is_shared_out),
-        cmocka_unit_test(test_waits_are_kept_by_rank_and_sample),
-        cmocka_unit_test(test_who_waits_for_a_slow_worker_is_not_exposed),
-        cmocka_unit_test(test_interval_covers_the_truth),
-        cmocka_unit_test(test_growth_of_all_samples),
-        cmocka_unit_test(test_links_bound_asynchronous_workers),
-        cmocka_unit_test(test_links_bound_a_step),
-        cmocka_unit_test(test_no_step_is_faster_than_the_bound_of_its_compute),
-        cmocka_unit_test(test_compute_that_was_slower_alone_was_disturbed),
-        cmocka_unit_test(test_each_of_many_jobs_has_a_base)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Suites and plans: what is accepted, what is refused and how, and the order of the launches. */
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "harness/plan/plan.h"
 #include "harness/plan/suite.h"
 #include "tests/tools/fake_bench.h"
+#include "tests/unit/unit.h"
 
 static void parse(const char *text, struct suite *suite)
 {
@@ -24,9 +14,8 @@ static void parse(const char *text, struct suite *suite)
 }
 
 /* Which cases there are: of lists, ranges, defaults, the largest of them. */
-static void test_cases(void **state)
+TEST(test_cases)
 {
-    (void)state;
     static const struct {
         const char *cases;
         size_t n, which;
@@ -54,9 +43,8 @@ static void test_cases(void **state)
     }
 }
 
-static void test_defaults_and_overrides(void **state)
+TEST(test_defaults_and_overrides)
 {
-    (void)state;
     struct suite s;
     parse("suite: a\ndefaults: {repeat: 5, timeout: 7s, budget: 100ms, margin: 2%}\ncases:\n"
           "  - {bench: fake, op: read}\n  - {bench: fake, op: read, repeat: 2, timeout: 1m, "
@@ -72,9 +60,8 @@ static void test_defaults_and_overrides(void **state)
 }
 
 /* Each fourth from the last back, in the order in which they stand; of few values the last is left. */
-static void test_coarse(void **state)
+TEST(test_coarse)
 {
-    (void)state;
     static const char *const wanted[] = {"--size 2048", "--size 32768", "--size 524288"};
     struct bench_info bench = fake_list.benches[0];
     struct bench_list list = {.benches = &bench, .n = 1, .problems = ""};
@@ -94,9 +81,8 @@ static void test_coarse(void **state)
     suite_release(&s);
 }
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
-    (void)state;
     static const char *const all[][3] = {
         {"bench: fakk", "3", "'fake'"},
         {"bench: fake\n    sice: 4K", "4", "'size'"},
@@ -136,9 +122,8 @@ static void test_refusals(void **state)
 }
 
 /* Each round has each case once; two rounds, and two seeds, are shuffled differently. */
-static void test_rounds(void **state)
+TEST(test_rounds)
 {
-    (void)state;
     struct suite s;
     struct plan a, b;
     unsigned seen[3][21] = {{0}};
@@ -162,9 +147,8 @@ static void test_rounds(void **state)
     suite_release(&s);
 }
 
-static void test_plan_text_comes_back(void **state)
+TEST(test_plan_text_comes_back)
 {
-    (void)state;
     struct suite s;
     struct plan plan, back;
     struct table t;
@@ -202,9 +186,8 @@ static void test_plan_text_comes_back(void **state)
     suite_release(&s);
 }
 
-static void test_turns_are_read_whole_or_not_at_all(void **state)
+TEST(test_turns_are_read_whole_or_not_at_all)
 {
-    (void)state;
     static const char plan[] = "state,rows,order,case,repeat,bench,arguments,timeout_s,turn\n"
                                "todo,0000,1,1,1,fake,,60,%s\n";
     static const struct {
@@ -225,9 +208,8 @@ static void test_turns_are_read_whole_or_not_at_all(void **state)
 }
 
 /* A case that was measured is kept by what kept its launch: the key has what the command line had. */
-static void test_only_alike(void **state)
+TEST(test_only_alike)
 {
-    (void)state;
     static const char key[] =
         "memory|device=host|memory_node=local|op=triad|size=65536|bandwidth|GB/s",
                       label[] = "memory triad 64 KiB: bandwidth",
@@ -259,9 +241,8 @@ static void test_only_alike(void **state)
 
 /* A name of a benchmark is that benchmark, though the pattern would be found elsewhere too. Plans have bytes; people write 64K, which holds for
  * what is a size, and for all of it. */
-static void test_keeps(void **state)
+TEST(test_keeps)
 {
-    (void)state;
     static struct opt options[] = {{.name = "size", .type = OPT_SIZE},
                                    {.name = "load-size", .type = OPT_SIZE},
                                    {.name = "streams", .type = OPT_U64},
@@ -298,19 +279,4 @@ static void test_keeps(void **state)
         if (plan_keeps(&list, cases[i].only, cases[i].bench, cases[i].arguments) != cases[i].keep)
             fail_msg("--only '%s' on '%s %s'", cases[i].only, cases[i].bench, cases[i].arguments);
     assert_true(plan_keeps(NULL, "copy", "memory", "--op copy")); /* no benchmarks are known */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases),
-                                       cmocka_unit_test(test_defaults_and_overrides),
-                                       cmocka_unit_test(test_coarse),
-                                       cmocka_unit_test(test_refusals),
-                                       cmocka_unit_test(test_rounds),
-                                       cmocka_unit_test(test_plan_text_comes_back),
-                                       cmocka_unit_test(test_turns_are_read_whole_or_not_at_all),
-                                       cmocka_unit_test(test_only_alike),
-                                       cmocka_unit_test(test_keeps)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

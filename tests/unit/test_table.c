@@ -1,19 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The CSV reader: what it accepts, and that every kind of damage is told from good. */
 #include "harness/table.h"
-
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "core/text.h"
 
@@ -27,9 +15,8 @@ static struct table parsed(const char *text)
     return t;
 }
 
-static void reads_rows(void **state)
+TEST(reads_rows)
 {
-    (void)state;
     struct table t = parsed("a,b,c\n1,two,\n-2.5e3, x ,\"\"\n");
 
     assert_int_equal(t.n_columns, 3);
@@ -53,9 +40,8 @@ static void reads_rows(void **state)
     table_release(&t);
 }
 
-static void unmeasured_is_nan(void **state)
+TEST(unmeasured_is_nan)
 {
-    (void)state;
     struct table t = parsed("a,b\n,0\nnan,12x\ninf, 3\n");
 
     assert_true(table_number(&t, 0, "b") == 0);
@@ -69,7 +55,7 @@ static void unmeasured_is_nan(void **state)
     table_release(&t);
 }
 
-static void refuses_damage(void **state)
+TEST(refuses_damage)
 {
     static const struct {
         const char *text;
@@ -92,7 +78,6 @@ static void refuses_damage(void **state)
         {"a,b\n1,2\n\0\0\0", 11, "line 3:", "NUL"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         size_t size = cases[i].size ? cases[i].size : strlen(cases[i].text);
         struct table t = {.n_rows = 9};
@@ -109,7 +94,7 @@ static void refuses_damage(void **state)
 }
 
 /* Cut anywhere, the tail reader keeps exactly the rows that are whole, and says where they end; damage before is none of a tail. */
-static void tail_keeps_whole_rows(void **state)
+TEST(tail_keeps_whole_rows)
 {
     static const char text[] = "a,b\n1,\"x\ny\"\n2,\"p\"\"q\"\n3,last\n";
     static const char damaged[] = "a,b\n1\n2,3\n4";
@@ -118,7 +103,6 @@ static void tail_keeps_whole_rows(void **state)
     int torn = -1;
     struct table t;
 
-    (void)state;
     for (size_t size = 0; size <= strlen(text); size++) {
         size_t whole = (size >= 12) + (size >= 21) + (size >= 28);
         int at_end = size == 0 || size == 4 || size == 12 || size == 21 || size == 28;
@@ -144,14 +128,13 @@ static bool is_even(const struct table *t, char *const *cells, void *arg)
     return atoi(cells[0]) % 2 == 0;
 }
 
-static void keeps_what_is_wanted(void **state)
+TEST(keeps_what_is_wanted)
 {
     static const char text[] = "n,text\n1,one\n2,two\n3,three\n4,four\n5,fi";
     struct table t;
     char error[256] = "";
     int torn, seen = 0;
 
-    (void)state;
     assert_int_equal(
         table_parse_where("t", text, strlen(text), is_even, &seen, &t, &torn, error, sizeof(error)),
         0);
@@ -168,7 +151,7 @@ static void keeps_what_is_wanted(void **state)
 }
 
 /* What core/text.h writes comes back as it was, in many rows, from a file. */
-static void reads_what_core_writes(void **state)
+TEST(reads_what_core_writes)
 {
     const char *texts[] = {"plain",   "a,b",  "say \"x\"", "two\nlines",  "",
                            " blank ", "cr\r", "\"",        "caf\xc3\xa9", "\xff\xfe"};
@@ -178,7 +161,6 @@ static void reads_what_core_writes(void **state)
     const size_t n = 5000;
     struct table t;
 
-    (void)state;
     assert_non_null(out);
     fputs("number,text\n", out);
     for (size_t i = 0; i < n; i++) {
@@ -201,14 +183,4 @@ static void reads_what_core_writes(void **state)
     assert_int_equal(table_load(path, &t, error, sizeof(error)), -ENOENT);
     assert_non_null(strstr(error, path));
     assert_int_equal(table_load("/tmp", &t, error, sizeof(error)), -EISDIR);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_rows),           cmocka_unit_test(unmeasured_is_nan),
-        cmocka_unit_test(refuses_damage),       cmocka_unit_test(tail_keeps_whole_rows),
-        cmocka_unit_test(keeps_what_is_wanted), cmocka_unit_test(reads_what_core_writes)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,21 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Teams: every thread runs once, at the same time as the others, on the CPU it was given; the time
  * of a run covers the slowest. */
-#include <errno.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "core/clock.h"
 #include "core/hw/topo.h"
+#include "tests/unit/unit.h"
 
 #define THREADS_MAX 8
 
@@ -96,15 +87,13 @@ static void check_team(const struct machine *m, unsigned n, unsigned runs)
     free(r);
 }
 
-static void test_every_thread_runs_once_where_it_belongs(void **state)
+TEST_WITH(test_every_thread_runs_once_where_it_belongs, open_machine, close_machine)
 {
     check_team(*state, 1, 50);
     check_team(*state, 2, 50);
     check_team(*state, 3, 20);
     check_team(*state, THREADS_MAX, 5); /* more than this machine has CPUs, perhaps */
 }
-
-#define test(name) cmocka_unit_test_setup_teardown(name, open_machine, close_machine)
 
 static void sleep_by_number(void *arg, unsigned thread, unsigned threads)
 {
@@ -115,7 +104,7 @@ static void sleep_by_number(void *arg, unsigned thread, unsigned threads)
 }
 
 /* From the first start to the last end, and nothing of before or after; each thread has its own time. */
-static void test_time_covers_the_slowest(void **state)
+TEST_WITH(test_time_covers_the_slowest, open_machine, close_machine)
 {
     static const unsigned naps[][3] = {{1, 2, 30}, {30, 2, 1}, {2, 30, 1}};
     const struct machine *m = *state;
@@ -140,7 +129,7 @@ static void test_time_covers_the_slowest(void **state)
     team_close(team);
 }
 
-static void test_errors(void **state)
+TEST_WITH(test_errors, open_machine, close_machine)
 {
     const struct machine *m = *state;
     struct team *team = NULL;
@@ -154,14 +143,11 @@ static void test_errors(void **state)
     team_close(NULL);
 }
 
-int main(void)
+/* Of threads that wait for one another for ever. */
+static int set_alarm(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        test(test_every_thread_runs_once_where_it_belongs),
-        test(test_time_covers_the_slowest),
-        test(test_errors),
-    };
-
-    alarm(240); /* threads that wait for one another for ever */
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    (void)state;
+    alarm(240);
+    return 0;
 }
+TESTS_WITH(set_alarm, NULL);

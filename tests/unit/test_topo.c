@@ -1,18 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Topology: where threads are put, on this machine and on made-up ones (hwloc's synthetic topologies). */
-#include <errno.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "core/hw/topo.h"
+#include "tests/unit/unit.h"
 
 /* Two packages with a NUMA node each, of three cores with two threads; CPU numbers as Linux gives them: first threads
  * first. */
@@ -32,12 +23,11 @@ static struct topo *open_synthetic(const char *description)
     return topo;
 }
 
-static void test_two_sockets(void **state)
+TEST(test_two_sockets)
 {
     static const int nodes[] = {0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1, -1};
     struct topo *topo = open_synthetic(TWO_SOCKETS), *bare = open_synthetic("[numa] core:2 pu:1");
 
-    (void)state;
     assert_int_equal(topo_cpus(topo), 12);
     assert_int_equal(topo_cores(topo), 6);
     assert_int_equal(topo_nodes(topo), 2);
@@ -56,7 +46,7 @@ static void test_two_sockets(void **state)
 }
 
 /* One thread a core first, also where the system numbers both threads of a core side by side. */
-static void test_spread(void **state)
+TEST(test_spread)
 {
     static const struct {
         const char *topology;
@@ -76,7 +66,6 @@ static void test_spread(void **state)
         {"pack:1 [numa] core:3 pu:2", -1, 6, 0, {0, 2, 4, 1, 3, 5}},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct topo *topo = open_synthetic(cases[i].topology);
         unsigned cpus[16];
@@ -94,14 +83,13 @@ static void test_spread(void **state)
 
 /* Only what this process may use, and each once; the process's mask is the machine. hwloc opens no plugin, which says
  * something only where libhwloc-plugins is installed. */
-static void test_this_machine(void **state)
+TEST(test_this_machine)
 {
     struct topo *topo;
     cpu_set_t mine, now, one;
     unsigned cpus[CPU_SETSIZE];
     char line[512];
 
-    (void)state;
     assert_int_equal(sched_getaffinity(0, sizeof(mine), &mine), 0);
     now = mine;
     assert_int_equal(topo_open(&topo), 0);
@@ -139,15 +127,4 @@ static void test_this_machine(void **state)
     while (fgets(line, sizeof(line), maps))
         assert_false(strstr(line, "/hwloc_") || strstr(line, "/libX11"));
     fclose(maps);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_two_sockets),
-        cmocka_unit_test(test_spread),
-        cmocka_unit_test(test_this_machine),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

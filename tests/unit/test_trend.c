@@ -1,19 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of the cases of a history: a run's value, and what else differed where a level moved. */
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/alloc.h"
 #include "harness/history/history.h"
 #include "harness/history/history_db.h"
+#include "tests/unit/unit.h"
 
 #define RUNS  30
 #define MOVED 20 /* the run from which the level is another */
@@ -99,7 +89,7 @@ static const char *first_sentence(struct scene *s)
     return trend_differ_sentence(&s->h.pool, &s->trends.all[0], &step->all[0], true);
 }
 
-static void test_all_launches_count(void **state)
+TEST_WITH(test_all_launches_count, set_up, tear_down)
 {
     struct scene *s = *state;
     double many[100];
@@ -119,29 +109,18 @@ static void set_kernel(struct scene *s, size_t begin)
             "{\"version\":\"1.0\",\"machine\":{\"host\":{\"kernel\":\"6.2\"}}}";
 }
 
-/* Each of the texts, which '|' parts; those behind '!' are not said. */
-static void says(struct scene *s, const char *wanted)
-{
-    const char *said = first_sentence(s);
-    char copy[256], *at = strcpy(copy, wanted);
-
-    for (char *want; (want = strsep(&at, "|"));)
-        if (*want == '!' ? strstr(said, want + 1) != NULL : !strstr(said, want))
-            fail_msg("'%s' of: %s", want, said);
-}
-
 /* What is not known differs from what is; a run without the case may stand between. */
-static void test_the_machine_differs(void **state)
+TEST_WITH(test_the_machine_differs, set_up, tear_down)
 {
     struct scene *s = *state;
     double none[1] = {NAN};
 
-    says(s, "by nothing");
+    assert_says(first_sentence(s), "by nothing");
     for (size_t i = MOVED; i < RUNS; i++)
         s->h.runs[i].environment =
             "{\"version\":\"1.0\",\"machine\":{\"host\":{\"kernel\":\"6.2\"},"
             "\"gpus\":{\"driver_version\":\"570\"},\"cpu\":{\"microcode\":\"0xa\"}}}";
-    says(s, "microcode: not known to 0xa; kernel: 6.1 to 6.2; NVIDIA driver: not known to 570 (of");
+    assert_says(first_sentence(s), "microcode: |0xa|kernel: 6.1 to 6.2|NVIDIA driver: |570");
     const struct trend_differ *d = &s->trends.all[0].steps[0].all[0];
     assert_int_equal(d->before, MOVED - 1);
     assert_int_equal(d->n, 3);
@@ -149,7 +128,7 @@ static void test_the_machine_differs(void **state)
     assert_non_null(strstr(trend_differ_text(&s->h.pool, d, 1), "0xa; and 2 more"));
     s->entries.all[MOVED - 1].launches = none;
     set_kernel(s, MOVED - 1);
-    says(s, "kernel: 6.1 to 6.2");
+    assert_says(first_sentence(s), "kernel: 6.1 to 6.2");
     assert_int_equal(s->trends.all[0].steps[0].all[0].before, MOVED - 2);
 }
 
@@ -159,33 +138,33 @@ static void set_outcomes(struct scene *s, size_t begin, size_t end, const char *
         s->entries.all[i].outcomes = outcomes;
 }
 
-static void test_the_cases_own_outcomes(void **state)
+TEST_WITH(test_the_cases_own_outcomes, set_up, tear_down)
 {
     struct scene *s = *state;
 
     set_outcomes(s, 0, MOVED, KEPT("\"kernel\":[\"2.6\"],\"cpus\":[\"0\",\"1\"],\"path\":[\"a\"]"));
     set_outcomes(s, MOVED, RUNS,
                  KEPT("\"kernel\":[\"3.4\",\"3.5\"],\"cpus\":[\"1\"],\"new\":[\"x\"]"));
-    says(s, "by the case's kernel: 2.6 to 3.4 or 3.5");
+    assert_says(first_sentence(s), "2.6 to 3.4 or 3.5");
 }
 
 /* An address differs at every run, with or without a step: no suspect, but nothing else is said to be all. */
-static void test_what_always_differs_is_no_suspect(void **state)
+TEST_WITH(test_what_always_differs_is_no_suspect, set_up, tear_down)
 {
     struct scene *s = *state;
 
     for (size_t i = 0; i < RUNS; i++)
         s->entries.all[i].outcomes = pool_text(&s->h.pool, KEPT("\"address\":[\"%zu\"]"), i);
-    says(s, "address differs");
+    assert_says(first_sentence(s), "address");
     assert_int_equal(s->trends.all[0].steps[0].all[0].n, 0);
     /* from then on some launches choose another one; and a name that only one of them has */
     set_outcomes(s, 0, MOVED, KEPT("\"isa\":[\"avx512\"],\"path\":[\"a\"]"));
     set_outcomes(s, MOVED, RUNS, KEPT("\"isa\":[\"avx2\",\"avx512\"],\"new\":[\"x\"]"));
-    says(s, "isa, path, new differs");
+    assert_says(first_sentence(s), "isa, path, new");
 }
 
 /* In noise the step may lie with a neighbour: what differs there is told, too. */
-static void test_runs_near_the_step(void **state)
+TEST_WITH(test_runs_near_the_step, set_up, tear_down)
 {
     struct scene *s = *state;
     const struct trend_differ *d = NULL;
@@ -206,7 +185,7 @@ static void test_runs_near_the_step(void **state)
 }
 
 /* No single run of a slip is its cause: its last run is held against the last one before it. */
-static void test_a_slip_is_told_by_its_ends(void **state)
+TEST_WITH(test_a_slip_is_told_by_its_ends, set_up, tear_down)
 {
     struct scene *s = *state;
     char text[512];
@@ -223,15 +202,4 @@ static void test_a_slip_is_told_by_its_ends(void **state)
     assert_int_equal(step->all[0].at, RUNS - 1);
     trend_a_run_text(&t->points[0], text, sizeof(text));
     assert_int_equal(strncmp(text, "-1 % a run (-1", 14), 0);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(test_all_launches_count),     TEST(test_the_machine_differs),
-        TEST(test_the_cases_own_outcomes), TEST(test_what_always_differs_is_no_suspect),
-        TEST(test_runs_near_the_step),     TEST(test_a_slip_is_told_by_its_ends)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

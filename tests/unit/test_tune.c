@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where a plateau begins, and when a search for it ends. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "benches/net/net_work.h"
+#include "tests/unit/unit.h"
 
 /* Rates in the order of the doublings, the last one 0. */
 static bool is_there(void *arg, unsigned i, const struct search_result *so_far)
@@ -37,9 +30,8 @@ static struct search_result tune(const double *gbps)
     return result;
 }
 
-static void test_plateau(void **state)
+TEST(test_plateau)
 {
-    (void)state;
     /* 7.7 is over 95 % of 8.0 */
     assert_int_equal(tune((const double[]){2.0, 4.0, 7.7, 8.0, 7.9, 0}).best, 2);
     assert_int_equal(tune((const double[]){5.0, 5.1, 0}).best, 0);
@@ -48,21 +40,12 @@ static void test_plateau(void **state)
     assert_int_equal(tune((const double[]){7.5, 8.0, 3.0, 0}).best, 1); /* 7.5 is 93.75 % */
 }
 
-static void test_goes_on(void **state)
+TEST(test_goes_on)
 {
-    (void)state;
     /* 2.01 is far over the 1.0 of two doublings before; neither of the next two gained 2 % on 2.0 */
     struct search_result r = tune((const double[]){1.0, 2.0, 2.01, 2.02, 4.0, 0});
     assert_int_equal(r.tried, 4);
     assert_int_equal(r.best, 1);
     assert_int_equal(r.stop, SEARCH_NO_GAIN);
     assert_int_equal(tune((const double[]){1.0, 2.0, 2.01, 4.0, 8.0, 0}).tried, 5);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_plateau),
-                                       cmocka_unit_test(test_goes_on)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Messages between the ranks of a world, over each wire that needs no device: what arrives is what was sent, in its order, counted to the byte;
  * who is gone is named; what cannot be is refused with its reason. */
-#include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "core/clock.h"
 #include "core/rng.h"
 #include "core/wire/shm.h"
+#include "tests/unit/unit.h"
 #include "wire_fixture.h"
 
 #define RANKS_MAX 8
@@ -34,7 +28,7 @@ static struct wire_fixture pair_of(const struct wire_ops *ops, int (*fn)(struct 
 }
 
 /* Few and many ranks, few and many messages under way, small and long ones, on a CPU each or not. */
-static void all_sizes_between_all(void **state)
+TEST(all_sizes_between_all)
 {
     static const struct {
         unsigned ranks;
@@ -48,7 +42,6 @@ static void all_sizes_between_all(void **state)
     };
     struct wire_outcome outcomes[RANKS_MAX];
 
-    (void)state;
     for (unsigned i = 0; i < n_wires; i++)
         for (unsigned k = 0; k < sizeof(cases) / sizeof(*cases); k++) {
             struct wire_traffic t = cases[k].t;
@@ -74,13 +67,12 @@ static int own_device_opens(struct wire *f)
     return wire_shm.open(f);
 }
 
-static void devices_are_dealt_to_ranks(void **state)
+TEST(devices_are_dealt_to_ranks)
 {
     struct wire_outcome outcomes[3];
     struct wire_ops ops = wire_shm;
     struct wire_fixture x = {.ops = &ops, .size = 3, .options = wire_options(3)};
 
-    (void)state;
     ops.open = own_device_opens;
     x.options.device = "a+b2";
     run(&x, outcomes);
@@ -107,11 +99,10 @@ static int post_too_many(struct wire_party *p)
     return err;
 }
 
-static void a_post_too_many_is_told(void **state)
+TEST(a_post_too_many_is_told)
 {
     struct wire_outcome outcomes[2];
 
-    (void)state;
     for (unsigned i = 0; i < n_wires; i++) {
         struct wire_fixture x = pair_of(wires[i], post_too_many);
         run(&x, outcomes);
@@ -153,11 +144,10 @@ static int in_steps(struct wire_party *p)
     return err;
 }
 
-static void bytes_get_through_bit_by_bit(void **state)
+TEST(bytes_get_through_bit_by_bit)
 {
     struct wire_outcome outcomes[2];
 
-    (void)state;
     for (unsigned i = 0; i < n_wires; i++) {
         struct wire_fixture x = pair_of(wires[i], in_steps);
         x.options.tcp.buffer_bytes = x.options.ring_bytes = 65536;
@@ -193,11 +183,10 @@ static int lose_a_peer(struct wire_party *p)
     return wire_fault(p, -EINVAL, "progress said %d: %s", rc, p->wire->error);
 }
 
-static void who_is_gone_is_named(void **state)
+TEST(who_is_gone_is_named)
 {
     struct wire_outcome outcomes[3];
 
-    (void)state;
     for (unsigned i = 0; i < n_wires; i++)
         for (enum how how = KILLED; how < HOWS; how++) {
             struct wire_fixture x = {.ops = wires[i],
@@ -233,11 +222,10 @@ static int send_and_go(struct wire_party *p)
     return err;
 }
 
-static void what_was_sent_outlives_its_sender(void **state)
+TEST(what_was_sent_outlives_its_sender)
 {
     struct wire_outcome outcomes[2];
 
-    (void)state;
     for (unsigned i = 0; i < n_wires; i++) {
         struct wire_fixture x = pair_of(wires[i], send_and_go);
         run(&x, outcomes);
@@ -251,11 +239,10 @@ static int rank_of_itself(struct wire_party *p)
     return wire_link(p->wire, !p->rank, NULL) == 0 ? 0 : wire_fault(p, -EINVAL, "a second link");
 }
 
-static void links_lead_to_other_ranks(void **state)
+TEST(links_lead_to_other_ranks)
 {
     struct wire_outcome outcomes[2];
 
-    (void)state;
     for (unsigned i = 0; i < n_wires; i++) {
         struct wire_fixture x = pair_of(wires[i], rank_of_itself);
         run(&x, outcomes);
@@ -298,11 +285,10 @@ static int wait_for_it(struct wire_party *p)
     return err ? err : wire_until(p, l, 0, 1);
 }
 
-static void who_waits_sleeps(void **state)
+TEST(who_waits_sleeps)
 {
     struct wire_outcome outcomes[2];
 
-    (void)state;
     for (unsigned i = 0; i < 2 * n_wires; i++) {
         struct wire_fixture x = pair_of(wires[i / 2], wait_for_it);
         x.options.crowded = i % 2;
@@ -365,11 +351,10 @@ static int pour(struct wire_party *p)
     return err ? err : all_but_few(p, slow, messages);
 }
 
-static void who_sleeps_is_woken(void **state)
+TEST(who_sleeps_is_woken)
 {
     struct wire_outcome outcomes[2];
 
-    (void)state;
     for (unsigned i = 0; i < 4 * n_wires; i++) {
         struct wire_fixture x = pair_of(wires[i / 4], i & 2 ? play : pour);
         x.options.crowded = i & 1;
@@ -411,11 +396,10 @@ static int join_alone(struct wire *f, const void *const *addresses, const size_t
     return 0;
 }
 
-static void who_joins_is_called_back(void **state)
+TEST(who_joins_is_called_back)
 {
     struct wire_outcome outcomes[2];
 
-    (void)state;
     for (unsigned i = 0; i < n_wires; i++) {
         struct wire_ops alone = *wires[i];
         struct wire_fixture x = pair_of(&alone, NULL);
@@ -428,21 +412,10 @@ static void who_joins_is_called_back(void **state)
     }
 }
 
-int main(void)
+static int find_wires(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(devices_are_dealt_to_ranks),
-        cmocka_unit_test(all_sizes_between_all),
-        cmocka_unit_test(a_post_too_many_is_told),
-        cmocka_unit_test(bytes_get_through_bit_by_bit),
-        cmocka_unit_test(who_is_gone_is_named),
-        cmocka_unit_test(what_was_sent_outlives_its_sender),
-        cmocka_unit_test(links_lead_to_other_ranks),
-        cmocka_unit_test(who_joins_is_called_back),
-        cmocka_unit_test(who_waits_sleeps),
-        cmocka_unit_test(who_sleeps_is_woken),
-    };
-
+    (void)state;
     n_wires = wire_fixture_wires(wires);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return 0;
 }
+TESTS_WITH(find_wires, NULL);

@@ -1,19 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Messages between ranks over RDMA: what arrives, of any size, and what is told of it. Without a device the tests are skipped. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
 #include "core/clock.h"
 #include "core/rng.h"
 #include "rdma_scene.h"
+#include "tests/unit/unit.h"
 
 #define EDGE 64 /* bytes before and behind a message that must stay as they are */
 enum { RANKS_MAX = 4 };
@@ -137,11 +127,10 @@ static int mingle(struct side *s)
     return 0;
 }
 
-static void test_random_messages(void **state)
+TEST(test_random_messages)
 {
     size_t area = 2 * WIRE_POSTS * (LARGE + 2 * EDGE);
 
-    (void)state;
     need_port();
     for (unsigned size = 2; size <= 3; size++) {
         struct scene scene = scene_of(mingle, (size - 1) * area);
@@ -180,11 +169,10 @@ static int sizes(struct side *s)
     return 0;
 }
 
-static void test_sizes_inline_long_and_in_pieces(void **state)
+TEST(test_sizes_inline_long_and_in_pieces)
 {
     struct scene scene = scene_of(sizes, 42 << 20);
 
-    (void)state;
     need_port();
     play(2, &scene);
     scene.options.rdma.events = 1;
@@ -208,9 +196,8 @@ static int tells(struct side *s)
     return 0;
 }
 
-static void test_what_it_tells(void **state)
+TEST(test_what_it_tells)
 {
-    (void)state;
     need_port();
     struct scene scene = scene_of(tells, 4096);
     scene.options.rdma.mtu = 512;
@@ -261,31 +248,16 @@ static int open_alone(struct wire *f)
     return err;
 }
 
-static void test_a_join_that_is_ended(void **state)
+TEST(test_a_join_that_is_ended)
 {
     struct wire_ops opens = wire_rdma;
     struct scene scene = scene_of(NULL, 4096);
     struct wire_fixture x = {.ops = &opens, .size = 2, .options = scene.options};
     struct wire_outcome outcomes[2];
 
-    (void)state;
     need_port();
     opens.open = open_alone;
     x.options.attend = end_it;
     wire_fixture_run(&x, outcomes);
     assert_string_equal(wire_first_fault(outcomes, 2), "");
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_join_that_is_ended),
-        cmocka_unit_test(test_random_messages),
-        cmocka_unit_test(test_sizes_inline_long_and_in_pieces),
-        cmocka_unit_test(test_what_it_tells),
-    };
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

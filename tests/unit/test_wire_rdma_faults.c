@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fabrics over RDMA: how much may be posted, ranks that wait, disagree, are killed or stand still; what is refused, and what is left. */
-#include <errno.h>
-#include <setjmp.h>
+/* Wires over RDMA: how much may be posted, ranks that wait or disagree; what is refused. */
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "rdma_scene.h"
+#include "tests/unit/unit.h"
 
 static int no_rnr(struct side *s)
 {
@@ -48,9 +40,8 @@ static int to_the_brim(struct side *s)
     return no_rnr(s);
 }
 
-static void test_no_more_than_the_posts(void **state)
+TEST(test_no_more_than_the_posts)
 {
-    (void)state;
     need_port();
     struct scene scene = scene_of(to_the_brim, 1 << 16);
     play(2, &scene);
@@ -76,9 +67,8 @@ static int patience(struct side *s)
     return 0;
 }
 
-static void test_a_message_waits_for_its_receiver(void **state)
+TEST(test_a_message_waits_for_its_receiver)
 {
-    (void)state;
     need_port();
     struct scene scene = scene_of(patience, 4096);
     play(2, &scene);
@@ -102,9 +92,8 @@ static int sleepy(struct side *s)
     return 0;
 }
 
-static void test_a_long_wait_sleeps(void **state)
+TEST(test_a_long_wait_sleeps)
 {
-    (void)state;
     need_port();
     struct scene scene = scene_of(sleepy, 4096);
     play(2, &scene);
@@ -133,69 +122,10 @@ static int disagree(struct side *s)
     return 0;
 }
 
-static void test_lengths_that_differ(void **state)
+TEST(test_lengths_that_differ)
 {
-    (void)state;
     need_port();
     struct scene scene = scene_of(disagree, 4096);
-    play(2, &scene);
-}
-
-/* The wait for rank 1 ends with its name, before all that it was to move has moved. */
-static int mourn(struct side *s, const uint64_t *count)
-{
-    uint64_t start_ns = clock_now_ns();
-    int err = 0;
-
-    while (err >= 0 && clock_now_ns() - start_ns < 60000000000u)
-        err = wire_progress(s->f->workers, WIRE_BOTH, 100000000);
-    SURE(err == -ECONNRESET && strstr(s->f->error, "rank 1") && *count < 20 << 20);
-    return 0;
-}
-
-/* Rank 1 dies while rank 0 waits for a message of it, rank 2 for its posting of a receive. */
-static int killed(struct side *s)
-{
-    if (s->rank == 1) {
-        usleep(200000);
-        raise(SIGKILL);
-    }
-    struct wire_link *l = &s->f->links[s->rank ? 1 : 0];
-    MUST(s->rank ? wire_send(l, s->at, 20 << 20) : wire_receive(l, s->at, 20 << 20));
-    return mourn(s, s->rank ? &l->out.through : &l->in.through);
-}
-
-static void test_a_peer_that_is_killed_while_it_is_waited_for(void **state)
-{
-    (void)state;
-    need_port();
-    struct scene scene = scene_of(killed, 20 << 20);
-    scene.dies = true;
-    play(3, &scene);
-}
-
-/* In the middle of a message. */
-static int cut(struct side *s)
-{
-    struct wire_link *l = &s->f->links[s->rank == 1 ? 0 : s->rank ? 1 : 0];
-
-    if (s->rank == 2)
-        return 0;
-    if (s->rank) {
-        MUST(wire_receive(l, s->at, 20 << 20));
-        usleep(20000);
-        raise(SIGKILL);
-    }
-    MUST(wire_send(l, s->at, 20 << 20));
-    return mourn(s, &l->out.through);
-}
-
-static void test_a_peer_that_is_killed_in_a_message(void **state)
-{
-    (void)state;
-    need_port();
-    struct scene scene = scene_of(cut, 20 << 20);
-    scene.dies = true;
     play(2, &scene);
 }
 
@@ -220,7 +150,7 @@ static int open_alone(const struct wire_options *options, struct wire **f, char 
     return err;
 }
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
     static const struct {
         const char *device, *what;
@@ -231,7 +161,6 @@ static void test_refusals(void **state)
                  {"", "GID 200", 200, 0, -EINVAL},
                  {"", "1000", -1, 1000, -EINVAL}};
 
-    (void)state;
     need_port();
     for (size_t i = 0; i < 3; i++) {
         struct wire_options options = scene_of(NULL, 4096).options;
@@ -246,13 +175,12 @@ static void test_refusals(void **state)
 }
 
 /* iWARP, where the lab has it ($PLUMB_TEST_IWARP), has no write with immediate data. */
-static void test_iwarp_is_refused(void **state)
+TEST(test_iwarp_is_refused)
 {
     struct wire_options options = scene_of(NULL, 4096).options;
     char error[512] = "";
     struct wire *f;
 
-    (void)state;
     if (!getenv("PLUMB_TEST_IWARP"))
         skip();
     assert_int_equal(open_alone(&options, &f, error), -EOPNOTSUPP);
@@ -276,11 +204,10 @@ static int starve(void)
     return err == -ENOMEM && f && strstr(f->error, "ulimit -l") ? 0 : 1;
 }
 
-static void test_memlock(void **state)
+TEST(test_memlock)
 {
     int status;
 
-    (void)state;
     need_port();
     fflush(NULL);
     pid_t pid = fork();
@@ -290,23 +217,4 @@ static void test_memlock(void **state)
     if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
         skip();
     assert_true(WIFEXITED(status) && !WEXITSTATUS(status));
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_more_than_the_posts),
-        cmocka_unit_test(test_a_message_waits_for_its_receiver),
-        cmocka_unit_test(test_a_long_wait_sleeps),
-        cmocka_unit_test(test_lengths_that_differ),
-        cmocka_unit_test(test_a_peer_that_is_killed_while_it_is_waited_for),
-        cmocka_unit_test(test_a_peer_that_is_killed_in_a_message),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_iwarp_is_refused),
-        cmocka_unit_test(test_memlock),
-    };
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The wires over shared memory: what cannot be shared is refused with its reason. */
-#include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "core/clock.h"
 #include "core/wire/shm.h"
+#include "tests/unit/unit.h"
 #include "wire_fixture.h"
 
 static int wait_for_end(struct world *w, void *arg)
@@ -26,14 +19,13 @@ static int wait_for_end(struct world *w, void *arg)
     return 0;
 }
 
-static void memory_is_of_one_machine(void **state)
+TEST(memory_is_of_one_machine)
 {
     struct wire_options options = wire_options(2);
     struct wire *f = NULL;
     struct world *w = NULL;
     char error[400];
 
-    (void)state;
     options.device = "eth0";
     assert_int_equal(world_fork(&w, 2, wait_for_end, NULL, error, sizeof(error)), 0);
     assert_int_equal(wire_open(&f, &wire_shm, w, &options, error, sizeof(error)), -EOPNOTSUPP);
@@ -92,12 +84,11 @@ static void join_wrong(const struct wire_ops *right, int fd, int err)
 }
 
 /* Memory that is none, too short, or another's. */
-static void another_process_memory_is_not_taken(void **state)
+TEST(another_process_memory_is_not_taken)
 {
     int same_size = memfd_create("other", MFD_CLOEXEC),
         shorter = memfd_create("short", MFD_CLOEXEC);
 
-    (void)state;
     assert_int_equal(ftruncate(shorter, 4096), 0);
     join_wrong(&wire_shm, 9999, -EOPNOTSUPP);
     join_wrong(&wire_shm, shorter, -EOPNOTSUPP);
@@ -119,14 +110,13 @@ static int send_longer(struct wire_party *p)
     return p->outcome.rc;
 }
 
-static void attached_ends_agree_on_lengths(void **state)
+TEST(attached_ends_agree_on_lengths)
 {
     const struct wire_ops *wires[WIRES_MAX];
     struct wire_outcome outcomes[2];
     struct wire_fixture x = {
         .ops = &wire_cma, .size = 2, .options = wire_options(2), .run = send_longer};
 
-    (void)state;
     if (wire_fixture_wires(wires) < WIRES_MAX)
         skip();
     wire_fixture_run(&x, outcomes);
@@ -171,14 +161,13 @@ static int open_another(struct wire_party *p)
     return for_both && attacher ? 0 : wire_fault(p, -EINVAL, "one wire's peer may not attach");
 }
 
-static void two_wires_of_a_process_let_both_peers_attach(void **state)
+TEST(two_wires_of_a_process_let_both_peers_attach)
 {
     const struct wire_ops *wires[WIRES_MAX];
     struct wire_outcome outcomes[2];
     struct wire_fixture x = {
         .ops = &wire_cma, .size = 2, .options = wire_options(2), .run = open_another};
 
-    (void)state;
     if (wire_fixture_wires(wires) < WIRES_MAX)
         skip();
     wire_fixture_run(&x, outcomes);
@@ -208,27 +197,13 @@ static int stream_of_shorts(struct wire_party *p)
     return err;
 }
 
-static void a_stream_of_short_messages_is_right(void **state)
+TEST(a_stream_of_short_messages_is_right)
 {
     struct wire_outcome outcomes[2];
     struct wire_fixture x = {
         .ops = &wire_shm, .size = 2, .options = wire_options(2), .run = stream_of_shorts};
 
-    (void)state;
     x.options.message_most = 4096;
     wire_fixture_run(&x, outcomes);
     assert_string_equal(wire_first_fault(outcomes, 2), "");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_is_of_one_machine),
-        cmocka_unit_test(another_process_memory_is_not_taken),
-        cmocka_unit_test(attached_ends_agree_on_lengths),
-        cmocka_unit_test(two_wires_of_a_process_let_both_peers_attach),
-        cmocka_unit_test(a_stream_of_short_messages_is_right),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The wire over TCP: strangers get nothing and disturb nothing; addresses, ports, options and what is told of the path. */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "core/group/channel.h"
 #include "core/wire/tcp/tcp.h"
+#include "tests/unit/unit.h"
 #include "wire_fixture.h"
 
 #define STRANGERS 200
@@ -77,7 +71,7 @@ static int look_at_strangers(struct wire_party *p)
     return err;
 }
 
-static void strangers_get_nothing(void **state)
+TEST(strangers_get_nothing)
 {
     struct wire_traffic t = {
         .messages = 20, .depth = 4, .most = 65536, .seed = 11, .wait_ns = 100000000};
@@ -90,7 +84,6 @@ static void strangers_get_nothing(void **state)
                              .arg = &t};
     struct wire_outcome outcomes[2];
 
-    (void)state;
     ops.join = join_among_strangers;
     run(&x, outcomes);
 }
@@ -124,14 +117,13 @@ static int answer_as_a_stranger(struct wire *f, const void *const *addresses, co
     return wire_tcp.join(f, addresses, lens);
 }
 
-static void a_stranger_is_not_taken_for_a_rank(void **state)
+TEST(a_stranger_is_not_taken_for_a_rank)
 {
     struct wire_ops ops = wire_tcp;
     struct wire_fixture x = {
         .ops = &ops, .size = 2, .options = wire_options(2), .prepare = remember};
     struct wire_outcome outcomes[2];
 
-    (void)state;
     ops.address = address_of_a_stranger;
     ops.join = answer_as_a_stranger;
     wire_fixture_run(&x, outcomes);
@@ -164,12 +156,11 @@ static int tell(struct wire_party *p)
     return 0;
 }
 
-static void the_path_is_told_whatever_names_it(void **state)
+TEST(the_path_is_told_whatever_names_it)
 {
     static const char *const devices[] = {NULL, "lo", "127.0.0.7"};
     struct wire_outcome outcomes[3];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(devices) / sizeof(*devices); i++) {
         struct wire_traffic t = {
             .messages = 5, .depth = 2, .most = 65536, .seed = 13, .wait_ns = 100000000};
@@ -180,7 +171,7 @@ static void the_path_is_told_whatever_names_it(void **state)
     }
 }
 
-static void what_cannot_be_is_refused(void **state)
+TEST(what_cannot_be_is_refused)
 {
     static const struct {
         const char *device, *congestion, *text;
@@ -191,7 +182,6 @@ static void what_cannot_be_is_refused(void **state)
                  {"", "nosuch", "'nosuch'", -EOPNOTSUPP}};
     struct wire_outcome outcomes[2];
 
-    (void)state;
     for (size_t k = 0; k < sizeof(cases) / sizeof(*cases); k++) {
         struct wire_fixture x = {.ops = &wire_tcp, .size = 2, .options = wire_options(2)};
         x.options.device = cases[k].device;
@@ -218,30 +208,16 @@ static int address_with_port(struct wire_link *l, void *address, size_t *len)
     return err;
 }
 
-static void ports_count_from_the_first(void **state)
+TEST(ports_count_from_the_first)
 {
     struct wire_ops ops = wire_tcp;
     struct wire_fixture x = {.ops = &ops, .size = 4, .options = wire_options(4)};
     struct wire_outcome outcomes[4];
     int err = -EADDRINUSE;
 
-    (void)state;
     ops.address = address_with_port;
     x.options.tcp.data_port = 21000 + (unsigned)getpid() % 8000;
     for (int tries = 0; tries < 10 && err == -EADDRINUSE; tries++, x.options.tcp.data_port += 10)
         err = wire_fixture_run(&x, outcomes);
     assert_string_equal(wire_first_fault(outcomes, 4), "");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(strangers_get_nothing),
-        cmocka_unit_test(a_stranger_is_not_taken_for_a_rank),
-        cmocka_unit_test(the_path_is_told_whatever_names_it),
-        cmocka_unit_test(what_cannot_be_is_refused),
-        cmocka_unit_test(ports_count_from_the_first),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Worlds of forked processes: who is there, who has died, and that nobody is left behind. */
+#include "tests/unit/unit.h"
 #include "tests/unit/worlds.h"
 
 enum { REPORT = 1, END_WITH_3, BE_STUBBORN };
@@ -67,12 +68,11 @@ static void check_forked(struct world *w, unsigned rank, const struct report *ow
     assert_memory_equal(r.members, own->members, sizeof(r.members));
 }
 
-static void test_fork_sizes(void **state)
+TEST(test_fork_sizes)
 {
     static const unsigned sizes[] = {1, 2, 20};
     unsigned sockets = count_sockets(getpid());
 
-    (void)state;
     for (size_t k = 0; k < sizeof(sizes) / sizeof(*sizes); k++) {
         struct world *w = fork_world(sizes[k]), *other = fork_world(1);
         struct report own = {0};
@@ -100,12 +100,11 @@ static void test_fork_sizes(void **state)
     }
 }
 
-static void test_sizes_that_are_none(void **state)
+TEST(test_sizes_that_are_none)
 {
     char error[MEET_ERROR_BYTES] = "";
     struct world *w = NULL;
 
-    (void)state;
     assert_int_equal(world_fork(&w, 0, be_forked, NULL, error, sizeof(error)), -EINVAL);
     assert_int_equal(world_fork(&w, WORLD_RANKS_MAX + 1, be_forked, NULL, error, sizeof(error)),
                      -EINVAL);
@@ -114,14 +113,13 @@ static void test_sizes_that_are_none(void **state)
 }
 
 /* One that is killed, and one that ends; the others live on. */
-static void test_dead_child_is_named(void **state)
+TEST(test_dead_child_is_named)
 {
     char error[MEET_ERROR_BYTES] = "", name[100];
     struct report r;
     uint16_t type;
     size_t n;
 
-    (void)state;
     for (int killed = 0; killed < 2; killed++) {
         struct world *w = fork_world(5);
         unsigned rank = 99;
@@ -146,13 +144,12 @@ static void test_dead_child_is_named(void **state)
 }
 
 /* Those that do not end by themselves are killed, all in the time of one: one after the other would take them a second each. */
-static void test_close_ends_the_stubborn(void **state)
+TEST(test_close_ends_the_stubborn)
 {
     enum { STUBBORN = 121 };
     struct world *w = fork_world(STUBBORN);
     pid_t pids[STUBBORN];
 
-    (void)state;
     for (unsigned i = 1; i < STUBBORN; i++) {
         pids[i] = world_member(w, i)->pid;
         tell(w, i, BE_STUBBORN);
@@ -166,12 +163,11 @@ static void test_close_ends_the_stubborn(void **state)
 }
 
 /* A process with a world of its own tells who they are, then stands still. */
-static void test_no_orphans(void **state)
+TEST(test_no_orphans)
 {
     pid_t pids[5];
     int fds[2];
 
-    (void)state;
     assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
     pid_t leader = test_fork();
     if (leader == 0) {
@@ -202,35 +198,7 @@ static struct world *invent(unsigned size)
     return w;
 }
 
-static void test_words_for_the_missing(void **state)
-{
-    static const struct {
-        const char *come, *text;
-    } cases[] = {{"0..3", "1 and 2 of 4"},
-                 {"01.3", "rank 2 of 4"},
-                 {"0...", "1-3 of 4"},
-                 {"0.2.45...9", "1, 3 and 6-8 of 10"}};
-    struct channel *somebody = (struct channel *)&cases;
-    char text[256];
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        struct world *w = invent((unsigned)strlen(cases[i].come));
-        for (unsigned k = 1; k < w->size; k++)
-            w->channels[k] = cases[i].come[k] == '.' ? NULL : somebody;
-        gather_missing(w, text, sizeof(text));
-        assert_non_null(strstr(text, cases[i].text));
-        world_free(w);
-    }
-    struct world *many = invent(1000);
-    for (unsigned k = 2; k < 1000; k += 2)
-        many->channels[k] = somebody;
-    gather_missing(many, text, sizeof(text));
-    assert_non_null(strstr(text, "others of 1000"));
-    world_free(many);
-}
-
-static void test_nodes_and_machine_ranks(void **state)
+TEST(test_nodes_and_machine_ranks)
 {
     static const struct {
         const char *host, *machine;
@@ -245,7 +213,6 @@ static void test_nodes_and_machine_ranks(void **state)
     const unsigned n = sizeof(cases) / sizeof(*cases);
     struct world *w = invent(n);
 
-    (void)state;
     for (unsigned i = 0; i < n; i++) {
         snprintf(w->members[i].host, WORLD_NAME_MAX, "%s", cases[i].host);
         snprintf(w->members[i].machine, WORLD_NAME_MAX, "%s", cases[i].machine);
@@ -262,7 +229,7 @@ static void test_nodes_and_machine_ranks(void **state)
     world_free(w);
 }
 
-static void test_member_survives_the_way(void **state)
+TEST(test_member_survives_the_way)
 {
     struct world_member m = {.host = "node3",
                              .machine = "0123-4567",
@@ -277,7 +244,6 @@ static void test_member_survives_the_way(void **state)
     struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_scope_id = 9};
     uint8_t bytes[WORLD_MEMBER_BYTES];
 
-    (void)state;
     six.sin6_addr = (struct in6_addr)IN6ADDR_LOOPBACK_INIT;
     memcpy(&m.address, &six, sizeof(six));
     world_member_put(bytes, &m);
@@ -320,7 +286,7 @@ static int tell_wrong(const struct world_member *last, unsigned nodes, unsigned 
     return -WEXITSTATUS(status);
 }
 
-static void test_what_cannot_be(void **state)
+TEST(test_what_cannot_be)
 {
     static const struct {
         struct world_member last;
@@ -334,24 +300,6 @@ static void test_what_cannot_be(void **state)
                  {{.machine_ranks = 4}, 3, 3, -EPROTO},
                  {{.local = 3, .machine_ranks = 1}, 3, 3, -EPROTO}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
         assert_int_equal(tell_wrong(&cases[i].last, cases[i].nodes, cases[i].size), cases[i].err);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fork_sizes),
-        cmocka_unit_test(test_sizes_that_are_none),
-        cmocka_unit_test(test_dead_child_is_named),
-        cmocka_unit_test(test_close_ends_the_stubborn),
-        cmocka_unit_test(test_no_orphans),
-        cmocka_unit_test(test_words_for_the_missing),
-        cmocka_unit_test(test_nodes_and_machine_ranks),
-        cmocka_unit_test(test_member_survives_the_way),
-        cmocka_unit_test(test_what_cannot_be),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Wrapping: lines fit, no word is cut and none is lost. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/text.h"
+#include "tests/unit/unit.h"
 
-static void test_print(void **state)
+TEST(test_print)
 {
     static const struct {
         const char *text;
@@ -27,7 +19,6 @@ static void test_print(void **state)
         {"x y", 9, 4, "         x\n         y\n"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         char *got = NULL;
         size_t len;
@@ -41,24 +32,15 @@ static void test_print(void **state)
 }
 
 /* A character of two or three bytes is one column; what is no terminal has the common width. */
-static void test_columns(void **state)
+TEST(test_columns)
 {
     size_t next;
     FILE *null = fopen("/dev/null", "we");
 
-    (void)state;
     assert_int_equal(wrap_columns("\xc3\xa4\xe2\x80\x93z", 6), 3);
     assert_int_equal(wrap_take("\xc3\xa4\xc3\xa4 b c", 4, &next), 6);
     assert_int_equal(next, 7);
     assert_non_null(null);
     assert_int_equal(wrap_width(null), WRAP_DEFAULT);
     fclose(null);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_print),
-                                       cmocka_unit_test(test_columns)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

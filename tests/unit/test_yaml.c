@@ -2,19 +2,7 @@
 // Tests of the YAML reader: what it accepts, what it refuses and with which words, and that no
 // input breaks it.
 #include "harness/plan/yaml.h"
-
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 static struct yaml_doc *load(const char *text)
 {
@@ -43,9 +31,8 @@ static void refused(const char *text, size_t len, unsigned line, const char *wor
     error_has(doc, line, word);
 }
 
-static void reads_a_tree(void **state)
+TEST(reads_a_tree)
 {
-    (void)state;
     const char *text = "name: quick\nlist: [a, 'b', \"c d\"]\nmap:\n  one: 1\n  none:\n";
     struct yaml_doc *doc = load(text);
     struct yaml_value root = yaml_doc_root(doc);
@@ -71,9 +58,8 @@ static void reads_a_tree(void **state)
     yaml_doc_free(doc);
 }
 
-static void out_of_range_is_absent(void **state)
+TEST(out_of_range_is_absent)
 {
-    (void)state;
     struct yaml_doc *doc = load("a: [1]\nb: text\n");
     struct yaml_value root = yaml_doc_root(doc), list = yaml_item(root, 0);
     assert_int_equal(yaml_kind(yaml_item(list, 1)), YAML_KIND_NONE);
@@ -89,9 +75,8 @@ static void out_of_range_is_absent(void **state)
 }
 
 // 16 fill libyaml's first allocation, so that a step too far leaves the heap block.
-static void a_full_list_ends(void **state)
+TEST(a_full_list_ends)
 {
-    (void)state;
     struct yaml_doc *doc =
         load("[{a: 0, b: 0, c: 0, d: 0, e: 0, f: 0, g: 0, h: 0, i: 0, j: 0, k: 0, l: 0, m: 0, n: "
              "0, o: 0, p: 0}, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]");
@@ -102,9 +87,8 @@ static void a_full_list_ends(void **state)
     yaml_doc_free(doc);
 }
 
-static void reads_typed_values(void **state)
+TEST(reads_typed_values)
 {
-    (void)state;
     static const char *const dtypes[] = {"f32", "bf16", NULL};
     struct yaml_doc *doc = load("i: -12\nd: 1.5e3\nc: bf16\ns: \"7\"\n");
     struct yaml_value root = yaml_doc_root(doc);
@@ -120,9 +104,8 @@ static void reads_typed_values(void **state)
     yaml_doc_free(doc);
 }
 
-static void absent_keeps_the_default(void **state)
+TEST(absent_keeps_the_default)
 {
-    (void)state;
     static const char *const words[] = {"x", NULL};
     struct yaml_doc *doc = load("a: 1\n");
     struct yaml_value none = yaml_get(yaml_doc_root(doc), "b");
@@ -138,9 +121,8 @@ static void absent_keeps_the_default(void **state)
 }
 
 // Numbers, words and texts are strict; the widest bounds let nothing through that does not fit the type. A refused value changes nothing.
-static void types_are_strict(void **state)
+TEST(types_are_strict)
 {
-    (void)state;
     static const char *const dtypes[] = {"f32", "bf16", NULL}, *const keys[] = {"k", "repeat",
                                                                                 "repeats", NULL};
     enum { INT, WIDE, DOUBLE, ENDLESS, CHOICE, TEXT, LIST, KEYS };
@@ -215,9 +197,8 @@ static void types_are_strict(void **state)
     }
 }
 
-static void the_first_error_stays_and_a_missing_key_is_named(void **state)
+TEST(the_first_error_stays_and_a_missing_key_is_named)
 {
-    (void)state;
     int64_t i = 0;
     const char *s = "kept";
     struct yaml_doc *doc = load("a: x\nb: y\n");
@@ -240,9 +221,8 @@ static void the_first_error_stays_and_a_missing_key_is_named(void **state)
     error_has(doc, 1, "map");
 }
 
-static void what_is_not_plain_is_refused(void **state)
+TEST(what_is_not_plain_is_refused)
 {
-    (void)state;
     static const struct {
         const char *text;
         unsigned line;
@@ -285,9 +265,8 @@ static char *copies(const char *piece, size_t n)
     return text;
 }
 
-static void bounds_hold(void **state)
+TEST(bounds_hold)
 {
-    (void)state;
     static const struct {
         const char *piece;
         size_t n;
@@ -323,9 +302,8 @@ static void bounds_hold(void **state)
 }
 
 // Of 32000 keys each is held against all others; a quadratic search would take minutes.
-static void many_keys_stay_cheap(void **state)
+TEST(many_keys_stay_cheap)
 {
-    (void)state;
     size_t room = 600000, used = 0;
     char *text = malloc(room);
     assert_non_null(text);
@@ -335,9 +313,8 @@ static void many_keys_stay_cheap(void **state)
     free(text);
 }
 
-static void a_file_is_read_and_a_missing_one_named(void **state)
+TEST(a_file_is_read_and_a_missing_one_named)
 {
-    (void)state;
     char path[] = "/tmp/plumb-yaml-XXXXXX";
     int fd = mkstemp(path);
     assert_true(fd >= 0);
@@ -357,21 +334,4 @@ static void a_file_is_read_and_a_missing_one_named(void **state)
     assert_int_equal(yaml_doc_status(doc), -EISDIR);
     yaml_doc_free(doc);
     yaml_doc_free(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_a_tree),
-        cmocka_unit_test(out_of_range_is_absent),
-        cmocka_unit_test(a_full_list_ends),
-        cmocka_unit_test(reads_typed_values),
-        cmocka_unit_test(absent_keeps_the_default),
-        cmocka_unit_test(types_are_strict),
-        cmocka_unit_test(the_first_error_stays_and_a_missing_key_is_named),
-        cmocka_unit_test(what_is_not_plain_is_refused),
-        cmocka_unit_test(bounds_hold),
-        cmocka_unit_test(many_keys_stay_cheap),
-        cmocka_unit_test(a_file_is_read_and_a_missing_one_named)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,18 +56,12 @@ static void each_differing(const struct doctor_side *a, const struct doctor_side
             look(find(a->x, r), r, arg);
 }
 
-static void count_one(const struct exam_result *a, const struct exam_result *b, void *arg)
+static bool has_other(struct exam *x, struct exam *other)
 {
-    (void)a, (void)b;
-    ++*(size_t *)arg;
-}
-
-static bool differs(const struct doctor_side *a, const struct doctor_side *b)
-{
-    size_t n = 0;
-
-    each_differing(a, b, count_one, &n);
-    return n;
+    for (const struct exam_result *r = exam_results(x); r; r = r->next)
+        if (is_other(r, other))
+            return true;
+    return false;
 }
 
 /* ---- Facts */
@@ -295,21 +289,13 @@ static void add_cause(const struct exam_result *a, const struct exam_result *b, 
                                          : " (A only)");
 }
 
-/* "governor, cpu-quota": the findings that differ and concern the component. */
+/* "governor, cpu-quota": the findings that differ and concern the component; or "governor (B only)":
+ * of one side, or of both in another way. */
 static const char *causes_of(const struct doctor_side *a, const struct doctor_side *b,
-                             const char *pipe)
+                             const char *pipe, bool both, bool of_b)
 {
-    struct causes c = {.x = a->x, .other = b->x, .pipe = pipe, .text = "", .both = true};
-
-    each_differing(a, b, add_cause, &c);
-    return c.text;
-}
-
-/* "governor (B only)": of one side, or of both in another way. */
-static const char *causes_on(const struct doctor_side *a, const struct doctor_side *b,
-                             const char *pipe, bool of_b)
-{
-    struct causes c = {.x = a->x, .other = b->x, .pipe = pipe, .text = "", .of_b = of_b};
+    struct causes c = {
+        .x = a->x, .other = b->x, .pipe = pipe, .text = "", .both = both, .of_b = of_b};
 
     each_differing(a, b, add_cause, &c);
     return c.text;
@@ -411,8 +397,8 @@ static void print_pipe(struct printing *p, const struct doctor_side *a, const st
                        const struct view_pipe *pipe)
 {
     size_t worse = pipe->counts[DECISION_WORSE], better = pipe->counts[DECISION_BETTER];
-    const char *on_a = causes_on(a, b, pipe->name, false),
-               *on_b = causes_on(a, b, pipe->name, true);
+    const char *on_a = causes_of(a, b, pipe->name, false, false),
+               *on_b = causes_of(a, b, pipe->name, false, true);
 
     doctor_entry(&p->pen, 2, "", 2,
                  exam_format(p->x, "%s: of %zu cases %zu worse, %zu better in B", pipe->name,
@@ -514,7 +500,7 @@ static json_t *numbers_json(const struct doctor_side *a, const struct doctor_sid
                                             "cases", (json_int_t)pipe->n_cases, "worse",
                                             (json_int_t)pipe->counts[DECISION_WORSE], "better",
                                             (json_int_t)pipe->counts[DECISION_BETTER], "findings",
-                                            causes_of(a, b, pipe->name)));
+                                            causes_of(a, b, pipe->name, true, false)));
     }
     return list;
 }
@@ -585,7 +571,8 @@ int doctor_both(char *const *paths, bool as_json)
         sides[i].x = exam_new(machines[i]);
     if (sides[0].x && sides[1].x) {
         show_both(&sides[0], &sides[1], as_json);
-        status = differs(&sides[0], &sides[1]) ? EXIT_BAD : EXIT_GOOD;
+        status = has_other(sides[0].x, sides[1].x) || has_other(sides[1].x, sides[0].x) ? EXIT_BAD
+                                                                                        : EXIT_GOOD;
     } else {
         fprintf(stderr, "plumb doctor: %s\n", error);
         status = err == -EBADMSG ? EXIT_DAMAGED : err ? EXIT_USAGE : EXIT_INCOMPLETE;

@@ -69,16 +69,6 @@ static bool is_narrow(const struct measurement *m, double width)
     return m->high - m->ratio <= most && m->ratio - m->low <= most;
 }
 
-static void set_state(struct measurement *m, int err)
-{
-    if (!err)
-        m->state = MEASURE_DONE;
-    else if (err == -ECANCELED)
-        m->state = m->n_turns ? MEASURE_STOPPED : MEASURE_TODO;
-    else
-        m->state = err == -EOPNOTSUPP ? MEASURE_SKIPPED : MEASURE_FAILED;
-}
-
 void measure_turns(struct measurement *m, const struct measure_rule *rule, measure_side_fn *side,
                    void *arg)
 {
@@ -97,7 +87,12 @@ void measure_turns(struct measurement *m, const struct measure_rule *rule, measu
             break;
         look += look / 2;
     }
-    set_state(m, err);
+    if (!err)
+        m->state = MEASURE_DONE;
+    else if (err == -ECANCELED)
+        m->state = m->n_turns ? MEASURE_STOPPED : MEASURE_TODO;
+    else
+        m->state = err == -EOPNOTSUPP ? MEASURE_SKIPPED : MEASURE_FAILED;
     summarise(m);
 }
 
@@ -146,25 +141,18 @@ static const char *rdma_mtu_text(const json_t *machine, char *text, size_t len)
     return least ? number_text((size_t)least, text, len) : NULL;
 }
 
-static const json_t *at(const json_t *machine, const char *outer, const char *inner)
-{
-    return json_object_get(json_object_get(machine, outer), inner);
-}
-
 static const char *cpus_text(const json_t *machine, char *text, size_t len)
 {
-    const json_t *limits = at(machine, "virtualization", "limits");
-    const char *allowed = json_string_value(json_object_get(limits, "allowed_cpus"));
-    double cpus = allowed ? exam_cpus(allowed) : 0;
+    double cpus = exam_cpus(exam_string(exam_at(machine, "virtualization.limits.allowed_cpus")));
 
     if (cpus <= 0)
-        cpus = json_number_value(at(machine, "cpu", "threads"));
+        cpus = json_number_value(exam_at(machine, "cpu.threads"));
     return cpus > 0 ? number_text((size_t)cpus, text, len) : NULL;
 }
 
 static const char *nodes_text(const json_t *machine, char *text, size_t len)
 {
-    const json_t *nodes = at(machine, "numa", "nodes"), *node;
+    const json_t *nodes = exam_at(machine, "numa.nodes"), *node;
     size_t i, n = 0;
 
     json_array_foreach (nodes, i, node)
@@ -175,8 +163,8 @@ static const char *nodes_text(const json_t *machine, char *text, size_t len)
 /* Those that CUDA shows; where it was not asked, only that there is none. */
 static const char *gpus_text(const json_t *machine, char *text, size_t len)
 {
-    const json_t *shown = json_object_get(at(machine, "gpus", "cuda"), "devices");
-    const json_t *all = at(machine, "gpus", "devices");
+    const json_t *shown = exam_at(machine, "gpus.cuda.devices");
+    const json_t *all = exam_at(machine, "gpus.devices");
 
     if (json_is_integer(shown))
         return number_text((size_t)json_integer_value(shown), text, len);
@@ -185,7 +173,7 @@ static const char *gpus_text(const json_t *machine, char *text, size_t len)
 
 static const char *quota_text(const json_t *machine, char *text, size_t len)
 {
-    const json_t *quota = json_object_get(at(machine, "virtualization", "limits"), "cpu_quota");
+    const json_t *quota = exam_at(machine, "virtualization.limits.cpu_quota");
 
     if (json_is_number(quota)) {
         snprintf(text, len, "%g", json_number_value(quota));
@@ -205,13 +193,12 @@ static const char *huge_pages_text(const json_t *machine, char *text, size_t len
 {
     (void)text;
     (void)len;
-    return json_string_value(
-        json_object_get(at(machine, "memory", "transparent_huge_pages"), "enabled"));
+    return json_string_value(exam_at(machine, "memory.transparent_huge_pages.enabled"));
 }
 
 static const char *guest_text(const json_t *machine, char *text, size_t len)
 {
-    const json_t *guest = at(machine, "virtualization", "guest");
+    const json_t *guest = exam_at(machine, "virtualization.guest");
 
     (void)text;
     (void)len;
@@ -221,7 +208,7 @@ static const char *guest_text(const json_t *machine, char *text, size_t len)
 /* "+reno+cubic+" */
 static const char *congestion_text(const json_t *machine, char *text, size_t len)
 {
-    const json_t *all = at(machine, "tcp", "congestion_controls"), *name;
+    const json_t *all = exam_at(machine, "tcp.congestion_controls"), *name;
     size_t i, used = (size_t)snprintf(text, len, "+");
 
     json_array_foreach (all, i, name)

@@ -81,12 +81,6 @@ static const char *cell_of(const void *arg, const char *name, size_t len)
     return table_text(at->t, at->row, text);
 }
 
-static bool is_the_row(const struct bench_experiment *e, const struct table *t, size_t row)
-{
-    return !strcmp(table_text(t, row, "metric"), e->metric) &&
-           condition_holds(e->where ? e->where : "", cell_of, &(struct table_row){t, row});
-}
-
 static bool more_is_better(const struct measurement *m, const struct unit *unit)
 {
     for (const struct bench_metric *k = m->bench->rows.metrics; k->name; k++)
@@ -95,21 +89,15 @@ static bool more_is_better(const struct measurement *m, const struct unit *unit)
     return unit->higher_is_better;
 }
 
-/* Counts what shows that the cause is at work. */
-static void take_count(struct measurement *m, const struct table *t)
-{
-    for (size_t row = 0; row < t->n_rows; row++)
-        if (!strcmp(table_text(t, row, "metric"), m->cause->counts))
-            m->counted += fmax(0, table_number(t, row, "value")); /* NaN: an empty cell */
-}
-
 static int take_value(struct measurement *m, const struct table *t, double *value)
 {
     const struct unit *unit = NULL;
     size_t found = 0;
 
     for (size_t row = 0; row < t->n_rows; row++) {
-        if (!is_the_row(m->cause, t, row))
+        if (!(!strcmp(table_text(t, row, "metric"), m->cause->metric) &&
+              condition_holds(m->cause->where ? m->cause->where : "", cell_of,
+                              &(struct table_row){t, row})))
             continue;
         found++;
         *value = table_number(t, row, "value");
@@ -147,8 +135,11 @@ static int read_rows(struct measurement *m, const struct launched *l, bool with,
     int err = table_parse(m->bench->name, text.text, text.size, &t, m->reason, sizeof(m->reason));
     if (!err)
         err = l->record.state == LAUNCH_DONE ? take_value(m, &t, value) : take_reason(m, l, &t);
-    if (!err && with && m->cause->counts)
-        take_count(m, &t);
+    if (!err && with && m->cause->counts) {
+        for (size_t row = 0; row < t.n_rows; row++)
+            if (!strcmp(table_text(&t, row, "metric"), m->cause->counts))
+                m->counted += fmax(0, table_number(&t, row, "value")); /* NaN: an empty cell */
+    }
     table_release(&t);
     buffer_release(&text);
     return err;

@@ -158,12 +158,6 @@ static void print_unknown(const struct doctor_pen *p, struct exam *x)
     }
 }
 
-/* Measured here, and seen to cost nothing. */
-static bool is_free(const struct exam_result *r)
-{
-    return r->cost.basis == EXAM_MEASURED && r->cost.low <= 0;
-}
-
 /* Do rights keep back something that matters? */
 static bool needs_root(struct exam *x)
 {
@@ -208,7 +202,7 @@ static void print_first(const struct doctor_pen *p, struct exam *x, bool live, s
         char number[16], share[80] = "";
 
         if (found <= few || r->state != EXAM_FOUND || exam_repeats(x, r) || !*r->remedy ||
-            is_free(r))
+            (r->cost.basis == EXAM_MEASURED && r->cost.low <= 0))
             continue;
         if (!n)
             doctor_heading(p, "DO FIRST");

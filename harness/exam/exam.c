@@ -211,10 +211,8 @@ const json_t *exam_adapter(const struct exam *x)
     return x->adapter;
 }
 
-const json_t *exam_peek(const struct exam *x, const char *path)
+const json_t *exam_at(const json_t *value, const char *path)
 {
-    const json_t *value = x->machine;
-
     for (; value && *path; path += *path == '.') {
         size_t n = strcspn(path, ".");
         char key[64];
@@ -224,6 +222,11 @@ const json_t *exam_peek(const struct exam *x, const char *path)
         path += n;
     }
     return value;
+}
+
+const json_t *exam_peek(const struct exam *x, const char *path)
+{
+    return exam_at(x->machine, path);
 }
 
 const char *exam_string(const json_t *value)

@@ -220,8 +220,9 @@ bool exam_passes(const char *key);
 
 /* The machine itself, for what is no fact of its own: the devices near a device. Not evidence. */
 const json_t *exam_machine(const struct exam *x);
-/* What is there in it; NULL: absent. Not evidence. */
+/* What is there in it, or in any object; NULL: absent. Not evidence. */
 const json_t *exam_peek(const struct exam *x, const char *path);
+const json_t *exam_at(const json_t *object, const char *path);
 /* Has this check a result for the subject already? */
 bool exam_has(const struct exam *x, const char *subject);
 

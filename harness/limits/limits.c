@@ -218,15 +218,6 @@ static int check_sources_used(const struct file *f)
 
 /* ---- Figures of the file ---- */
 
-static void figure_names(const char *kind, const char *names[SPECS_MAX])
-{
-    size_t n = 0;
-    for (const struct figure_spec *s = limits_specs; s->kind && n < SPECS_MAX - 1; s++)
-        if (!strcmp(s->kind, kind))
-            names[n++] = s->name;
-    names[n] = NULL;
-}
-
 static const struct figure_spec *find_spec(const char *kind, const char *name)
 {
     for (const struct figure_spec *s = limits_specs; s->kind; s++)
@@ -270,7 +261,11 @@ static int read_figures(struct file *f, struct yaml_value map, const char *sourc
                         struct limits_entry *e)
 {
     const char *names[SPECS_MAX];
-    figure_names(f->kind, names);
+    size_t n = 0;
+    for (const struct figure_spec *s = limits_specs; s->kind && n < SPECS_MAX - 1; s++)
+        if (!strcmp(s->kind, f->kind))
+            names[n++] = s->name;
+    names[n] = NULL;
     int rc = yaml_keys(map, names);
     e->figures = xcalloc(yaml_count(map), sizeof(*e->figures));
     for (size_t i = 0; i < yaml_count(map) && !rc; i++) {

@@ -311,10 +311,7 @@ static void probe_limits(struct probe *p, json_t *virtualization)
     const char *unread = version ? NULL : no_groups;
     bool known;
 
-    if (version)
-        fact_set_number(json, "cgroup_version", version);
-    else
-        fact_set_unknown(json, "cgroup_version", "%s", no_groups);
+    fact_set(json, "cgroup_version", version ? json_integer(version) : NULL, "%s", no_groups);
     set_limit(json, "cpu_quota", limits.cpus > 0 ? json_real(limits.cpus) : NULL,
               unread ? unread : limits.unread[LIMIT_CPUS]);
     set_paused(json, &limits, unread);

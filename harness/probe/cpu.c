@@ -110,11 +110,10 @@ static void cpu_family(json_t *cpu, const char *text)
     for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
         bool there = text_field(text, numbers[i].field, field, sizeof(field));
 
-        if (there && digits_number(field) >= 0)
-            fact_set_number(cpu, numbers[i].key, digits_number(field));
-        else
-            fact_set_unknown(cpu, numbers[i].key, "/proc/cpuinfo: \"%s\" is %s", numbers[i].field,
-                             there ? "no number" : "not there");
+        fact_set(cpu, numbers[i].key,
+                 there && digits_number(field) >= 0 ? json_integer(digits_number(field)) : NULL,
+                 "/proc/cpuinfo: \"%s\" is %s", numbers[i].field,
+                 there ? "no number" : "not there");
     }
     if (!text_field(text, "microcode", field, sizeof(field)))
         field[0] = '\0';
@@ -149,14 +148,6 @@ static void cpu_features(json_t *cpu, const char *text)
     set = fact_object(cpu, "features");
     for (; *features; features++)
         fact_set_bool(set, *features, text_word(words, *features));
-}
-
-static void cpu_smt(struct probe *p, json_t *cpu)
-{
-    json_t *smt = fact_object(cpu, "smt");
-
-    fact_set_line(smt, "control", &p->tree, "sys/devices/system/cpu/smt/control");
-    fact_set_file_number(smt, "active", &p->tree, "sys/devices/system/cpu/smt/active");
 }
 
 /* ---- clock ---- */
@@ -408,10 +399,8 @@ static void cpu_isolated(struct probe *p, json_t *cpu)
     char line[TREE_LINE];
     int rc = tree_line(&p->tree, path, line, sizeof(line));
 
-    if (!rc || rc == -ENODATA)
-        fact_set_text(cpu, "isolated_cpus", line);
-    else
-        fact_set_unknown(cpu, "isolated_cpus", "/%s: %s", path, fact_errno(rc));
+    fact_set(cpu, "isolated_cpus", !rc || rc == -ENODATA ? fact_text(line) : NULL, "/%s: %s", path,
+             fact_errno(rc));
 }
 
 void probe_cpu(struct probe *p)
@@ -429,7 +418,10 @@ void probe_cpu(struct probe *p)
         cpu_family(cpu, text);
         cpu_features(cpu, text);
     }
-    cpu_smt(p, cpu);
+    json_t *smt = fact_object(cpu, "smt");
+
+    fact_set_line(smt, "control", &p->tree, "sys/devices/system/cpu/smt/control");
+    fact_set_file_number(smt, "active", &p->tree, "sys/devices/system/cpu/smt/active");
     cpu_clock(p, cpu);
     cpu_idle(p, cpu);
     cpu_isolated(p, cpu);

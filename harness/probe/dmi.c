@@ -189,10 +189,7 @@ static const char silent[] = "the firmware does not say";
 /* SMBIOS writes 0 for what the firmware does not know. */
 static void set_known(json_t *json, const char *key, long long value)
 {
-    if (value > 0)
-        fact_set_number(json, key, value);
-    else
-        fact_set_unknown(json, key, "%s", silent);
+    fact_set(json, key, value > 0 ? json_integer(value) : NULL, "%s", silent);
 }
 
 static void add_module(json_t *list, const struct structure *s, struct module *module)
@@ -273,10 +270,7 @@ static void set_bandwidth(json_t *memory, const struct module *modules, size_t c
     unsigned channels = count_channels(modules, count, one_socket, &why);
     double each = module_gbytes_per_s(modules, count);
 
-    if (channels)
-        fact_set_number(memory, "channels", channels);
-    else
-        fact_set_unknown(memory, "channels", "%s", why);
+    fact_set(memory, "channels", channels ? json_integer(channels) : NULL, "%s", why);
     if (channels && each > 0)
         fact_set_real(memory, "peak_gbytes_per_s", channels * each);
     else if (each > 0)

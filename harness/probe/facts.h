@@ -124,8 +124,12 @@ json_t *fact_text(const char *text);
 void fact_set_text(json_t *object, const char *key, const char *text);
 void fact_set_number(json_t *object, const char *key, long long value);
 /* Rounded to three decimals: a fact is printed, not computed with. */
+json_t *fact_real(double value);
 void fact_set_real(json_t *object, const char *key, double value);
 void fact_set_bool(json_t *object, const char *key, bool value);
+/* key: the value, which the object takes; NULL: null, and key_why: the reason. */
+void fact_set(json_t *object, const char *key, json_t *value, const char *why, ...)
+    FACTS_PRINTF(4, 5);
 /* key: null, key_why: the reason. */
 void fact_set_unknown(json_t *object, const char *key, const char *format, ...) FACTS_PRINTF(3, 4);
 /* text, or null and why: a text that stands for nothing else is never left alone as null. */
@@ -361,7 +365,12 @@ void grid_release(struct grid *table);
 /* Writes the next cell, from left to right; a new row begins by itself. Long text ends in "...". */
 void grid_cell(struct grid *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Members of the object, their keys with '|' between: a text or a whole number, else `other`. */
+void grid_keys(struct grid *table, const json_t *object, const char *keys, const char *other);
+
 /* Columns in which every cell below the heading is "-" are left out. */
 void grid_print(FILE *out, const struct grid *table);
+/* Prints it and releases it. */
+void grid_finish(FILE *out, struct grid *table);
 
 #endif

@@ -35,20 +35,6 @@ static void set_peer_memory(struct probe *p, json_t *gpus)
     set_module(p, gpus, key, "nv_peer_mem");
 }
 
-/* "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  550.54.14 ..." */
-static void set_flavour(struct probe *p, json_t *gpus)
-{
-    static const char path[] = "proc/driver/nvidia/version";
-    char line[TREE_LINE];
-    int rc = tree_line(&p->tree, path, line, sizeof(line));
-
-    if (rc)
-        fact_set_unknown(gpus, "driver_flavour", "/%s: %s", path, fact_errno(rc));
-    else
-        fact_set_text(gpus, "driver_flavour",
-                      strstr(line, "Open Kernel Module") ? "open" : "proprietary");
-}
-
 /* Linux hands GPU memory to other drivers (DMA-BUF) from 5.12 on; NVIDIA's does so in its open
  * kernel modules (GPUDirect RDMA and GPUDirect Storage, NVIDIA GPU Operator's documentation). */
 static void set_dma_buf(struct probe *p, const json_t *gpus, json_t *direct)
@@ -106,7 +92,14 @@ static void probe_gpudirect(struct probe *p, json_t *gpus)
 {
     json_t *direct;
 
-    set_flavour(p, gpus);
+    /* "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  550.54.14 ..." */
+    static const char path[] = "proc/driver/nvidia/version";
+    char line[TREE_LINE];
+    int rc = tree_line(&p->tree, path, line, sizeof(line));
+
+    fact_set(gpus, "driver_flavour",
+             rc ? NULL : fact_text(strstr(line, "Open Kernel Module") ? "open" : "proprietary"),
+             "/%s: %s", path, fact_errno(rc));
     set_peer_memory(p, gpus);
     direct = fact_object(gpus, "gpudirect");
     set_dma_buf(p, gpus, direct);
@@ -191,17 +184,6 @@ static void set_driver_name(struct probe *p, json_t *gpu, struct pci_device *d)
     fact_set_text(gpu, "name", model);
     if (p->guest && !strcmp(fact_string(gpu, "nature"), "unknown"))
         judge_by_name(gpu, d, fact_string(gpu, "name"));
-}
-
-/* amdgpu tells the memory in sysfs. */
-static void set_memory(struct probe *p, json_t *gpu, const struct pci_device *d, const char *why)
-{
-    long long bytes;
-
-    if (!tree_number_at(&p->tree, d->path, "mem_info_vram_total", &bytes) && bytes > 0)
-        fact_set_number(gpu, "memory_bytes", bytes);
-    else
-        fact_set_unknown(gpu, "memory_bytes", "%s", why);
 }
 
 /* From the PCI function, with why where it is null. */
@@ -326,7 +308,14 @@ static void add_from_pci(struct probe *p, json_t *list, struct pci_device *d,
     if (nvml)
         why = "NVML does not show this GPU to us: it may be set aside or kept from this container";
     set_driver_name(p, gpu, d);
-    set_memory(p, gpu, d, d->vendor == 0x10de ? why : "its driver does not show it in sysfs");
+    /* amdgpu tells the memory in sysfs. */
+    long long bytes;
+
+    if (!tree_number_at(&p->tree, d->path, "mem_info_vram_total", &bytes) && bytes > 0)
+        fact_set_number(gpu, "memory_bytes", bytes);
+    else
+        fact_set_unknown(gpu, "memory_bytes", "%s",
+                         d->vendor == 0x10de ? why : "its driver does not show it in sysfs");
     set_window(p, gpu, d);
     fact_set_unknown(gpu, "nvlink", "%s", d->vendor == 0x10de ? why : "not an NVIDIA GPU");
 }
@@ -377,10 +366,7 @@ static struct nvml *open_nvml(struct probe *p, json_t *gpus, char *why, size_t s
     snprintf(why, size, "NVML cannot be asked about a recorded machine");
     if (p->tree.live)
         nvml_open(&nvml, why, size);
-    if (p->tree.live)
-        fact_set_bool(gpus, "nvml", nvml != NULL);
-    else
-        fact_set_unknown(gpus, "nvml", "%s", why);
+    fact_set(gpus, "nvml", p->tree.live ? json_boolean(nvml != NULL) : NULL, "%s", why);
     if (nvml) {
         if (nvml->simulated)
             fact_set_bool(gpus, "simulated", true);

@@ -43,23 +43,20 @@ static void add_one(json_t *grown, const char *key, const json_t *before, const 
         fact_set_real(grown, key, longer);
 }
 
-static void add_grown(json_t *grown, const json_t *before, const json_t *after)
-{
-    const char *key;
-    json_t *value;
-
-    json_object_foreach ((json_t *)after, key, value)
-        add_one(grown, key, before, after);
-}
-
 static void set_grown(json_t *object, const json_t *before, const json_t *after)
 {
     static const char *const counters[] = {"counters", "hw_counters", "pause_counters"};
     static const char *const times[] = {"wanted_cpu_seconds", "stolen_cpu_seconds"}; /* of load */
     json_t *grown = json_object();
 
-    for (size_t i = 0; i < sizeof(counters) / sizeof(*counters); i++)
-        add_grown(grown, json_object_get(before, counters[i]), json_object_get(after, counters[i]));
+    for (size_t i = 0; i < sizeof(counters) / sizeof(*counters); i++) {
+        const char *key;
+        json_t *value;
+
+        json_object_foreach ((json_t *)json_object_get(after, counters[i]), key, value)
+            add_one(grown, key, json_object_get(before, counters[i]),
+                    json_object_get(after, counters[i]));
+    }
     for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++)
         add_one(grown, times[i], before, after);
     add_one(grown, "replays", json_object_get(before, "pcie"), json_object_get(after, "pcie"));

@@ -80,11 +80,9 @@ static void set_averages(struct probe *p, json_t *load)
     bool read = !rc && sscanf(line, "%lf %lf %lf", &average[0], &average[1], &average[2]) == 3;
 
     for (size_t i = 0; i < 3; i++)
-        if (read && average[i] >= 0 && average[i] < 1e9)
-            fact_set_real(load, keys[i], average[i]);
-        else
-            fact_set_unknown(load, keys[i], "/proc/loadavg: %s",
-                             rc ? fact_errno(rc) : "not three numbers");
+        fact_set(load, keys[i],
+                 read && average[i] >= 0 && average[i] < 1e9 ? fact_real(average[i]) : NULL,
+                 "/proc/loadavg: %s", rc ? fact_errno(rc) : "not three numbers");
 }
 
 /* "some avg10=4.62 avg60=4.37 avg300=3.31 total=35197412316": the share of the time in which some
@@ -142,16 +140,6 @@ static void set_event(json_t *load, const char *key, const char *text, const cha
         fact_set_unknown(load, key, "/proc/vmstat: %s", text ? "not told there" : why);
 }
 
-static void set_swapping(struct probe *p, json_t *load)
-{
-    char *text = xrealloc(NULL, VMSTAT);
-    int rc = tree_read(&p->tree, "proc/vmstat", text, VMSTAT, NULL);
-
-    set_event(load, "swapped_in_pages", rc ? NULL : text, "pswpin ", fact_errno(rc));
-    set_event(load, "swapped_out_pages", rc ? NULL : text, "pswpout ", fact_errno(rc));
-    free(text);
-}
-
 /* Bytes of swap in use, and of memory that programs could still have. */
 static void set_memory(struct probe *p, json_t *load)
 {
@@ -162,14 +150,11 @@ static void set_memory(struct probe *p, json_t *load)
               available = rc ? -1 : meminfo_bytes(text, "MemAvailable");
     const char *why = rc ? fact_errno(rc) : "not told there";
 
-    if (total >= unused && unused >= 0)
-        fact_set_number(load, "swap_used_bytes", total - unused);
-    else
-        fact_set_unknown(load, "swap_used_bytes", "/proc/meminfo: %s", why);
-    if (available >= 0)
-        fact_set_number(load, "memory_available_bytes", available);
-    else
-        fact_set_unknown(load, "memory_available_bytes", "/proc/meminfo: %s", why);
+    fact_set(load, "swap_used_bytes",
+             total >= unused && unused >= 0 ? json_integer(total - unused) : NULL,
+             "/proc/meminfo: %s", why);
+    fact_set(load, "memory_available_bytes", available >= 0 ? json_integer(available) : NULL,
+             "/proc/meminfo: %s", why);
 }
 
 /* What /dev/shm holds: asked of the kernel, or the line "BYTES FREE" of a recording. */
@@ -323,6 +308,11 @@ void probe_load(struct probe *p)
     set_pressure(p, load, "io");
     load_fill_steal(&p->tree, load, "");
     set_memory(p, load);
-    set_swapping(p, load);
+    char *text = xrealloc(NULL, VMSTAT);
+    int rc = tree_read(&p->tree, "proc/vmstat", text, VMSTAT, NULL);
+
+    set_event(load, "swapped_in_pages", rc ? NULL : text, "pswpin ", fact_errno(rc));
+    set_event(load, "swapped_out_pages", rc ? NULL : text, "pswpout ", fact_errno(rc));
+    free(text);
     set_shared_memory(p, process, load);
 }

@@ -33,16 +33,10 @@ static void memory_total(struct probe *p, json_t *memory)
     long long total = rc ? 0 : meminfo_bytes(text, "MemTotal"),
               swap = rc ? -1 : meminfo_bytes(text, "SwapTotal");
 
-    if (total > 0)
-        fact_set_number(memory, "total_bytes", total);
-    else
-        fact_set_unknown(memory, "total_bytes", "/proc/meminfo%s%s", rc ? ": " : " has no MemTotal",
-                         rc ? fact_errno(rc) : "");
-    if (swap >= 0)
-        fact_set_number(memory, "swap_bytes", swap);
-    else
-        fact_set_unknown(memory, "swap_bytes", "/proc/meminfo%s%s", rc ? ": " : " has no SwapTotal",
-                         rc ? fact_errno(rc) : "");
+    fact_set(memory, "total_bytes", total > 0 ? json_integer(total) : NULL, "/proc/meminfo%s%s",
+             rc ? ": " : " has no MemTotal", rc ? fact_errno(rc) : "");
+    fact_set(memory, "swap_bytes", swap >= 0 ? json_integer(swap) : NULL, "/proc/meminfo%s%s",
+             rc ? ": " : " has no SwapTotal", rc ? fact_errno(rc) : "");
 }
 
 /* The kernel marks the choice: "always [madvise] never". */

@@ -131,7 +131,7 @@ static void set_nature(struct probe *p, json_t *nic, const char *path, const cha
 static void set_place(struct probe *p, json_t *nic, const char *path, bool is_virtual)
 {
     const struct pci_device *pci = p->pci ? pci_of_path(p->pci, path) : NULL;
-    const json_t *node = pci && pci->json ? json_object_get(pci->json, "numa_node") : NULL;
+    json_t *node = pci && pci->json ? json_object_get(pci->json, "numa_node") : NULL;
     char address[TREE_LINE];
     const char *why = is_virtual                           ? "a software interface has no place"
                       : !strncmp(path, "sys/devices/", 12) ? "not on the PCI bus"
@@ -143,20 +143,8 @@ static void set_place(struct probe *p, json_t *nic, const char *path, bool is_vi
     } else {
         fact_set_unknown(nic, "pci", "%s", why);
     }
-    if (json_is_integer(node))
-        fact_set_number(nic, "numa_node", json_integer_value(node));
-    else
-        fact_set_unknown(nic, "numa_node", "%s",
-                         node ? fact_string(pci->json, "numa_node_why") : why);
-}
-
-static void set_driver(struct probe *p, json_t *nic, const char *path, const char *driver,
-                       bool is_virtual)
-{
-    bool none = is_virtual || tree_absent_at(&p->tree, path, "device");
-
-    fact_set_text_or(nic, "driver", driver, "%s",
-                     none ? "none: no device is behind it" : "device/driver could not be read");
+    fact_set(nic, "numa_node", json_is_integer(node) ? json_copy(node) : NULL, "%s",
+             node ? fact_string(pci->json, "numa_node_why") : why);
 }
 
 static void add_interface(struct probe *p, json_t *list, const char *name, const json_t *asked,
@@ -179,7 +167,10 @@ static void add_interface(struct probe *p, json_t *list, const char *name, const
     fact_set_text(nic, "name", name);
     set_kind(p, nic, path, is_virtual);
     fact_set_bool(nic, "virtual", is_virtual);
-    set_driver(p, nic, path, driver, is_virtual);
+    bool none = is_virtual || tree_absent_at(&p->tree, path, "device");
+
+    fact_set_text_or(nic, "driver", driver, "%s",
+                     none ? "none: no device is behind it" : "device/driver could not be read");
     if (is_virtual)
         fact_set_text(nic, "nature", "software");
     else
@@ -446,16 +437,6 @@ static void set_hardware(struct probe *p, json_t *device, const struct pci_devic
     }
 }
 
-/* Neither a PCI function that was read, nor a path where the kernel keeps devices in software. */
-static void set_unplaced(json_t *device)
-{
-    static const char why[] = "where its device is does not show";
-
-    fact_set_unknown(device, "driver", "%s", why);
-    fact_set_text(device, "nature", "unknown");
-    fact_set_text(device, "nature_why", why);
-}
-
 /* The interfaces of the same PCI function. */
 static void set_netdevs(struct probe *p, json_t *device, const struct pci_device *pci)
 {
@@ -478,17 +459,14 @@ static void set_netdevs(struct probe *p, json_t *device, const struct pci_device
 
 static void set_place_rdma(json_t *device, const char *path, const struct pci_device *pci)
 {
-    const json_t *node = pci && pci->json ? json_object_get(pci->json, "numa_node") : NULL;
+    json_t *node = pci && pci->json ? json_object_get(pci->json, "numa_node") : NULL;
     char address[TREE_LINE] = "";
     bool on_pci = pci_path_address(path, address, sizeof(address));
     const char *why = on_pci ? "its PCI function could not be read" : "no PCI function";
 
     fact_set_text_or(device, "pci", on_pci ? address : NULL, "%s", why);
-    if (json_is_integer(node))
-        fact_set_number(device, "numa_node", json_integer_value(node));
-    else
-        fact_set_unknown(device, "numa_node", "%s",
-                         pci && pci->json ? fact_string(pci->json, "numa_node_why") : why);
+    fact_set(device, "numa_node", json_is_integer(node) ? json_copy(node) : NULL, "%s",
+             pci && pci->json ? fact_string(pci->json, "numa_node_why") : why);
 }
 
 static void add_device(struct probe *p, json_t *list, const char *name)
@@ -507,8 +485,14 @@ static void add_device(struct probe *p, json_t *list, const char *name)
         set_hardware(p, device, pci);
     else if (strstr(path, "/virtual/") || tree_exists_at(&p->tree, path, "parent"))
         set_software(p, device, path);
-    else
-        set_unplaced(device);
+    else {
+        /* Neither a PCI function that was read, nor a path where the kernel keeps devices in software. */
+        static const char why[] = "where its device is does not show";
+
+        fact_set_unknown(device, "driver", "%s", why);
+        fact_set_text(device, "nature", "unknown");
+        fact_set_text(device, "nature_why", why);
+    }
     set_after_colon(p, device, "node_type", path, "node_type");
     fact_set_line(device, "firmware", &p->tree, tree_join(path, "fw_ver").s);
     set_place_rdma(device, path, pci);

@@ -69,10 +69,8 @@ static int generation(double gt_s)
 
 static void fill_generation(json_t *json, const char *key, double gt_s)
 {
-    if (generation(gt_s))
-        fact_set_number(json, key, generation(gt_s));
-    else
-        fact_set_unknown(json, key, "%.1f GT/s is no speed of PCIe", gt_s);
+    fact_set(json, key, generation(gt_s) ? json_integer(generation(gt_s)) : NULL,
+             "%.1f GT/s is no speed of PCIe", gt_s);
 }
 
 /* What lacks of the device's own best, and of both ends'. */
@@ -173,10 +171,7 @@ static void report_uplinks(struct probe *p, struct pci_device *d, double least)
     else
         json_object_set(d->json, "uplinks", list);
     json_decref(list);
-    if (why)
-        fact_set_unknown(d->json, "path_gbytes_per_s", "%s", why);
-    else
-        fact_set_real(d->json, "path_gbytes_per_s", least);
+    fact_set(d->json, "path_gbytes_per_s", why ? NULL : fact_real(least), "%s", why);
 }
 
 static bool is_kind(const struct pci_device *d, const char *kind)
@@ -266,12 +261,10 @@ static void report_acs(struct probe *p, struct pci_device *d)
         return;
     }
     fact_set_bool(d->json, "acs_redirect", acs.redirect);
-    if (acs.redirect && (acs.all_read || !acs.direct))
-        fact_set_bool(d->json, "acs_direct_translated", acs.direct);
-    else
-        fact_set_unknown(d->json, "acs_direct_translated", "%s",
-                         acs.redirect ? "not all ports' configuration could be read"
-                                      : "no port above it sends anything to the root");
+    fact_set(d->json, "acs_direct_translated",
+             acs.redirect && (acs.all_read || !acs.direct) ? json_boolean(acs.direct) : NULL, "%s",
+             acs.redirect ? "not all ports' configuration could be read"
+                          : "no port above it sends anything to the root");
 }
 
 /* Why a function shows no link of its own. */
@@ -446,10 +439,8 @@ static void report_place(struct probe *p, struct pci_device *d)
     bool none = !d->driver && tree_absent_at(&p->tree, d->path, "driver");
 
     fact_set_text_or(d->json, "driver", none ? "none" : d->driver, "/%s/driver: not read", d->path);
-    if (rc)
-        fact_set_unknown(d->json, "has_numa_node", "/%s/numa_node: %s", d->path, fact_errno(rc));
-    else
-        fact_set_bool(d->json, "has_numa_node", node >= 0);
+    fact_set(d->json, "has_numa_node", rc ? NULL : json_boolean(node >= 0), "/%s/numa_node: %s",
+             d->path, fact_errno(rc));
     if (!rc && node < 0)
         fact_set_unknown(d->json, "numa_node", "the %s gives the device no node",
                          !p->guest_known ? "firmware or hypervisor"
@@ -629,13 +620,10 @@ static void add_pair(struct probe *p, json_t *list, const struct pci_device *gpu
     json_array_append_new(list, pair);
     fact_set_text(pair, "gpu", gpu->address);
     fact_set_text(pair, "nic", nic->address);
-    if (how)
-        fact_set_text(pair, "relation", how);
-    else
-        fact_set_unknown(pair, "relation", "%s",
-                         has_way(p->pci, gpu) && has_way(p->pci, nic)
-                             ? "different host bridges and no NUMA node for one"
-                             : "a port above one of them is not in the list of devices");
+    fact_set(pair, "relation", how ? fact_text(how) : NULL, "%s",
+             has_way(p->pci, gpu) && has_way(p->pci, nic)
+                 ? "different host bridges and no NUMA node for one"
+                 : "a port above one of them is not in the list of devices");
 }
 
 void probe_proximity(struct probe *p)

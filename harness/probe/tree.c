@@ -21,19 +21,6 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* What the recording says is not there. */
-static void tree_load_absent(struct tree *tree)
-{
-    char *text = xrealloc(NULL, ABSENT_MAX), *save = NULL;
-
-    if (!tree_read(tree, "plumb/absent", text, ABSENT_MAX, NULL))
-        for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
-            names_add(&tree->absent, line);
-    if (tree->absent.count)
-        qsort(tree->absent.name, tree->absent.count, sizeof(*tree->absent.name), by_name);
-    free(text);
-}
-
 /* The kernel's folders are never empty: one that is stands for what is hidden or not mounted. */
 static bool has_entries(const struct tree *tree, const char *folder)
 {
@@ -80,8 +67,16 @@ int tree_open(struct tree *tree, const char *sysroot)
     tree->fd = open(tree->live ? "/" : sysroot, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (tree->fd < 0)
         return -errno;
-    if (!tree->live)
-        tree_load_absent(tree);
+    if (!tree->live) {
+        char *text = xrealloc(NULL, ABSENT_MAX), *save = NULL;
+
+        if (!tree_read(tree, "plumb/absent", text, ABSENT_MAX, NULL))
+            for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+                names_add(&tree->absent, line);
+        if (tree->absent.count)
+            qsort(tree->absent.name, tree->absent.count, sizeof(*tree->absent.name), by_name);
+        free(text);
+    }
     return 0;
 }
 

@@ -262,8 +262,7 @@ struct causes {
     bool of_b, both; /* only of this side; or of both sides */
 };
 
-/* Is `id` listed in "governor (B only), cpu-quota (A and B)"? */
-static bool is_listed(const char *text, const char *id)
+bool doctor_lists(const char *text, const char *id)
 {
     size_t n = strlen(id);
 
@@ -280,7 +279,7 @@ static void add_cause(const struct exam_result *a, const struct exam_result *b, 
     bool in_a = is_found(a), in_b = is_found(b);
 
     if (!(in_b ? exam_explains(c->other, b, c->pipe) : exam_explains(c->x, a, c->pipe)) ||
-        is_listed(c->text, check->id) || (!c->both && !(c->of_b ? in_b : in_a)))
+        doctor_lists(c->text, check->id) || (!c->both && !(c->of_b ? in_b : in_a)))
         return;
     c->text = exam_format(c->x, "%s%s%s%s", c->text, *c->text ? ", " : "", check->id,
                           c->both        ? ""
@@ -545,11 +544,7 @@ static void show_both(const struct doctor_side *a, const struct doctor_side *b, 
     const struct view *numbers = compare_numbers(&pairs, &view, &a->name, &b->name);
 
     if (as_json) {
-        json_t *json = both_json(a, b, numbers);
-
-        json_dumpf(json, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-        putchar('\n');
-        json_decref(json);
+        doctor_put(both_json(a, b, numbers));
     } else {
         print_both(stdout, a, b, numbers);
     }

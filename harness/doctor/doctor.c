@@ -155,20 +155,18 @@ static int no_check(const char *id)
 /* live: it is this machine, now. */
 static void show(struct exam *x, bool as_json, bool live, const struct measures *m)
 {
-    json_t *json = as_json ? doctor_json(x) : NULL;
-
     if (as_json) {
+        json_t *json = doctor_json(x);
+
         if (m)
             json_object_set_new(json, "measured", measures_json(m));
-        json_dumpf(json, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-        putchar('\n');
+        doctor_put(json);
     } else {
         doctor_print_results(stdout, x, live);
         if (m && m->n)
             measure_print(stdout, m);
         doctor_print_first(stdout, x, live, m && m->n);
     }
-    json_decref(json);
 }
 
 /* "governor,huge-pages": the checks that found something. */

@@ -281,16 +281,6 @@ static const char *reason_here(const struct exam_result *r)
     return strncmp(r->text, "library_settings:", 17) ? doctor_unknown_reason(r) : JOB_UNSEEN;
 }
 
-static bool names(const char *list, const char *id)
-{
-    size_t n = strlen(id);
-
-    for (const char *at = list; (at = strstr(at, id)) != NULL; at += n)
-        if ((at == list || at[-1] == ' ') && (!at[n] || at[n] == ','))
-            return true;
-    return false;
-}
-
 static void add_lack(const struct ward *w, size_t host, const struct exam_result *r,
                      struct lack *all, size_t *n)
 {
@@ -303,7 +293,7 @@ static void add_lack(const struct ward *w, size_t host, const struct exam_result
         return;
     if (i == *n)
         all[(*n)++] = (struct lack){reason_here(r), p->name, r->matters, 0, 0, ""};
-    if (!names(all[i].checks, r->check->id))
+    if (!doctor_lists(all[i].checks, r->check->id))
         all[i].checks =
             exam_format(p->x, "%s%s%s", all[i].checks, *all[i].checks ? ", " : "", r->check->id);
     all[i].n_hosts += all[i].last != host + 1;
@@ -453,11 +443,7 @@ int doctor_hosts(const struct hosts_options *options, bool as_json)
     } else {
         find_odd(&w);
         if (as_json) {
-            json_t *json = ward_json(&w);
-
-            json_dumpf(json, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-            putchar('\n');
-            json_decref(json);
+            doctor_put(ward_json(&w));
         } else {
             print_ward(&run, &w);
         }

@@ -290,26 +290,33 @@ static void set_first_word(struct probe *p, json_t *object, const char *key, str
     fact_set_text_or(object, key, rc ? NULL : line, "/%s: %s", path.s, fact_errno(rc));
 }
 
+/* The words of a file's first line; none where it is empty. */
+static void set_words(struct probe *p, json_t *object, const char *key, const char *path)
+{
+    char line[TREE_LINE], *save = NULL;
+    int rc = tree_line(&p->tree, path, line, sizeof(line));
+    json_t *list;
+
+    if (rc && rc != -ENODATA) {
+        fact_set_unknown(object, key, "/%s: %s", path, fact_errno(rc));
+        return;
+    }
+    list = fact_list(object, key);
+    for (char *word = strtok_r(line, " \t", &save); word; word = strtok_r(NULL, " \t", &save))
+        json_array_append_new(list, fact_text(word));
+}
+
 static void set_bond(struct probe *p, json_t *nic, const char *path)
 {
     struct path folder = tree_join(path, "bonding");
-    char line[TREE_LINE], *save = NULL;
-    json_t *bond, *members;
-    int rc;
+    json_t *bond;
 
     if (!tree_exists(&p->tree, folder.s))
         return;
     bond = fact_object(nic, "bond");
     set_first_word(p, bond, "mode", tree_join(folder.s, "mode"));
     set_first_word(p, bond, "hash_policy", tree_join(folder.s, "xmit_hash_policy"));
-    rc = tree_line_at(&p->tree, folder.s, "slaves", line, sizeof(line));
-    if (rc && rc != -ENODATA) {
-        fact_set_unknown(bond, "members", "/%s/slaves: %s", folder.s, fact_errno(rc));
-        return;
-    }
-    members = fact_list(bond, "members");
-    for (char *word = strtok_r(line, " ", &save); word; word = strtok_r(NULL, " ", &save))
-        json_array_append_new(members, fact_text(word));
+    set_words(p, bond, "members", tree_join(folder.s, "slaves").s);
 }
 
 /* mlx5's "rx_pause_ctrl_phy" counts the frames of priorities, too. */
@@ -395,22 +402,6 @@ void net_fill_state(struct probe *p, json_t *nic, const char *path, const json_t
 }
 
 /* ---- TCP ---- */
-
-/* The words of a file's first line. */
-static void set_words(struct probe *p, json_t *object, const char *key, const char *path)
-{
-    char line[TREE_LINE], *save = NULL;
-    int rc = tree_line(&p->tree, path, line, sizeof(line));
-    json_t *list;
-
-    if (rc) {
-        fact_set_unknown(object, key, "/%s: %s", path, fact_errno(rc));
-        return;
-    }
-    list = fact_list(object, key);
-    for (char *word = strtok_r(line, " \t", &save); word; word = strtok_r(NULL, " \t", &save))
-        json_array_append_new(list, fact_text(word));
-}
 
 /* "4096\t131072\t6291456": the last, up to which a socket's buffer grows by itself. */
 static void set_largest(struct probe *p, json_t *tcp, const char *key, const char *path)

@@ -481,22 +481,10 @@ static void add_port(struct joiner *j, const char *name, const json_t *port)
                "sysfs", "payload of packets of %d bytes at the data rate", ROCE_PAYLOAD);
 }
 
-static void add_rdma(struct joiner *j, const json_t *device)
-{
-    const char *name = limits_label(device, "name");
-    const json_t *port;
-    size_t i;
-    if (!name || !exam_is_hardware(device))
-        return;
-    json_array_foreach (json_object_get(device, "ports"), i, port) {
-        add_port(j, name, port);
-    }
-}
-
 static void add_all(struct joiner *j)
 {
-    const json_t *item, *gpus = json_object_get(j->machine, "gpus");
-    size_t i;
+    const json_t *item, *port, *gpus = json_object_get(j->machine, "gpus");
+    size_t i, k;
     const json_t *memory = json_object_get(j->machine, "memory");
     double peak = limits_number(memory, "peak_gbytes_per_s");
     if (peak > 0)
@@ -510,7 +498,12 @@ static void add_all(struct joiner *j)
         add_nic(j, item);
     }
     json_array_foreach (json_object_get(j->machine, "rdma"), i, item) {
-        add_rdma(j, item);
+        const char *name = limits_label(item, "name");
+        if (!name || !exam_is_hardware(item))
+            continue;
+        json_array_foreach (json_object_get(item, "ports"), k, port) {
+            add_port(j, name, port);
+        }
     }
     json_array_foreach (json_object_get(gpus, "devices"), i, item) {
         limits_add_gpu(j, item, i);

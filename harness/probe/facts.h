@@ -130,7 +130,10 @@ void fact_set_bool(json_t *object, const char *key, bool value);
 /* key: the value, which the object takes; NULL: null, and key_why: the reason. */
 void fact_set(json_t *object, const char *key, json_t *value, const char *why, ...)
     FACTS_PRINTF(4, 5);
-/* key: null, key_why: the reason. */
+/* The same of a value that is given back where it is not known. */
+void fact_set_if(json_t *object, const char *key, bool known, json_t *value, const char *why, ...)
+    FACTS_PRINTF(5, 6);
+/* key: null, key_why: the reason; several keys have '|' between. */
 void fact_set_unknown(json_t *object, const char *key, const char *format, ...) FACTS_PRINTF(3, 4);
 /* text, or null and why: a text that stands for nothing else is never left alone as null. */
 void fact_set_text_or(json_t *object, const char *key, const char *text, const char *format, ...)
@@ -140,6 +143,8 @@ void fact_set_text_or(json_t *object, const char *key, const char *text, const c
 int fact_set_line(json_t *object, const char *key, const struct tree *tree, const char *path);
 int fact_set_file_number(json_t *object, const char *key, const struct tree *tree,
                          const char *path);
+/* The words of its first line, a list; none where it is empty. */
+void fact_set_words(json_t *object, const char *key, const struct tree *tree, const char *path);
 /* Whether something is there: true, false where that is known (tree_absent), else null and why. */
 void fact_set_there(json_t *object, const char *key, const struct tree *tree, const char *path);
 
@@ -149,6 +154,7 @@ void fact_say(json_t *list, const char *format, ...) FACTS_PRINTF(2, 3);
 /* New, empty and already in object under key; borrowed. */
 json_t *fact_object(json_t *object, const char *key);
 json_t *fact_list(json_t *object, const char *key);
+json_t *fact_append(json_t *list); /* an object, at the end of it */
 
 /* Readers that stand a missing key: NULL, or other. */
 const char *fact_string(const json_t *object, const char *key);

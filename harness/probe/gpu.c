@@ -213,9 +213,7 @@ static void settle_text(json_t *gpu, const char *key, const char *text)
 
 static json_t *add_gpu(json_t *list, struct pci_device *d, const char *address)
 {
-    json_t *gpu = json_object();
-
-    json_array_append_new(list, gpu);
+    json_t *gpu = fact_append(list);
     fact_set_text(gpu, "address", address);
     copy_fact(gpu, d, "name");
     copy_fact(gpu, d, "driver");

@@ -55,8 +55,7 @@ static void add_lane(json_t *peers, const struct lane *lane)
         if (is_lane_of(entry, lane))
             peer = entry;
     if (!peer) {
-        peer = json_object();
-        json_array_append_new(peers, peer);
+        peer = fact_append(peers);
         fact_set_text(peer, "kind", lane->kind);
         fact_set(peer, "address", lane->peer[0] ? fact_text(lane->peer) : NULL,
                  "NVML does not tell where the other end is");
@@ -257,8 +256,7 @@ void probe_gpu_pairs(struct probe *p, json_t *gpus, const struct nvml *nvml, con
                 return;
             if (!is_nvidia(b))
                 continue;
-            pair = json_object();
-            json_array_append_new(list, pair);
+            pair = fact_append(list);
             fact_set_text(pair, "a", fact_string(a, "address"));
             fact_set_text(pair, "b", fact_string(b, "address"));
             fill_relation(p, pair);

@@ -16,9 +16,7 @@ enum { INSTANCES_MAX = 16 };
 /* key: the value of a call that was answered, or null and why. */
 static void put(json_t *object, const char *key, int status, json_t *value)
 {
-    fact_set(object, key, status ? NULL : value, "%s", nvml_why(status));
-    if (status)
-        json_decref(value);
+    fact_set_if(object, key, !status, value, "%s", nvml_why(status));
 }
 
 #define SET(object, key, call, value)                                                              \

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "harness/exam/exam.h"
 #include "harness/probe/facts.h"
 #include "harness/probe/probe.h"
 
@@ -87,11 +88,6 @@ static double uptime_of(const json_t *machine)
     return fact_number(json_object_get(machine, "load"), "uptime_seconds", 0);
 }
 
-static json_t *limits_of(const json_t *machine)
-{
-    return json_object_get(json_object_get(machine, "virtualization"), "limits");
-}
-
 static json_t *gpus_of(const json_t *machine)
 {
     return json_object_get(json_object_get(machine, "gpus"), "devices");
@@ -107,7 +103,8 @@ void probe_growth(json_t *machine, const json_t *before, const json_t *after)
         return;
     fact_set_real(load, "watched_seconds", seconds);
     set_grown(load, json_object_get(before, "load"), json_object_get(after, "load"));
-    set_grown(limits_of(machine), limits_of(before), limits_of(after));
+    set_grown((json_t *)exam_at(machine, "virtualization.limits"),
+              exam_at(before, "virtualization.limits"), exam_at(after, "virtualization.limits"));
     set_each(gpus_of(machine), gpus_of(before), gpus_of(after));
     for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
         set_each(json_object_get(machine, lists[i]), json_object_get(before, lists[i]),
@@ -138,9 +135,7 @@ static void device_again(const struct tree *tree, json_t *now, const char *devic
     size_t i;
 
     json_array_foreach (ports, i, port) {
-        json_t *one = json_object();
-
-        json_array_append_new(list, one);
+        json_t *one = fact_append(list);
         fact_set_number(one, "port", fact_integer(port, "port", 0));
         if ((size_t)snprintf(path, sizeof(path), "%s/ports/%lld", device,
                              fact_integer(port, "port", 0)) < sizeof(path))
@@ -200,9 +195,7 @@ static json_t *list_again(const struct tree *tree, const char *below, const char
 
     json_array_foreach (list, i, one) {
         const char *key = key_of(one), *name = fact_string(one, key);
-        json_t *now = json_object();
-
-        json_array_append_new(all, now);
+        json_t *now = fact_append(all);
         fact_set_text(now, key, name ? name : "");
         if (place(tree, below, folder, name, path, sizeof(path)))
             again(tree, now, path, asked ? asked : json_object_get(one, "ports"));

@@ -121,9 +121,7 @@ void load_fill_steal(const struct tree *tree, json_t *load, const char *below)
         fact_set_real(load, "stolen_cpu_seconds", (double)steal / 100);
         return;
     }
-    fact_set_unknown(load, "wanted_cpu_seconds", "/proc/stat: %s",
-                     rc ? fact_errno(rc) : "no times of the CPUs");
-    fact_set_unknown(load, "stolen_cpu_seconds", "/proc/stat: %s",
+    fact_set_unknown(load, "wanted_cpu_seconds|stolen_cpu_seconds", "/proc/stat: %s",
                      rc ? fact_errno(rc) : "no times of the CPUs");
 }
 
@@ -276,8 +274,7 @@ static void set_verbs(struct probe *p, json_t *process)
         fact_set_bool(process, "verbs_device_opens", opens != 0);
         fact_set_bool(process, "verbs_library_loads", loads != 0);
     } else {
-        fact_set_unknown(process, "verbs_device_opens", "it was not recorded");
-        fact_set_unknown(process, "verbs_library_loads", "it was not recorded");
+        fact_set_unknown(process, "verbs_device_opens|verbs_library_loads", "it was not recorded");
     }
 }
 

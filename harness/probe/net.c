@@ -162,8 +162,7 @@ static void add_interface(struct probe *p, json_t *list, const char *name, const
     is_virtual = strstr(path, "/virtual/net/") != NULL;
     if (!is_virtual)
         tree_link_at(&p->tree, path, "device/driver", driver, sizeof(driver));
-    nic = json_object();
-    json_array_append_new(list, nic);
+    nic = fact_append(list);
     fact_set_text(nic, "name", name);
     set_kind(p, nic, path, is_virtual);
     fact_set_bool(nic, "virtual", is_virtual);
@@ -232,9 +231,8 @@ static void set_rate(struct probe *p, json_t *port, const char *path)
     double rate = rc ? 0 : atof(line);
 
     if (!(rate > 0)) {
-        fact_set_unknown(port, "rate_gbits_per_s", "/%s/rate: %s", path,
+        fact_set_unknown(port, "rate_gbits_per_s|lanes", "/%s/rate: %s", path,
                          rc ? fact_errno(rc) : "not a rate");
-        fact_set_unknown(port, "lanes", "/%s/rate: %s", path, rc ? fact_errno(rc) : "not a rate");
         return;
     }
     fact_set_real(port, "rate_gbits_per_s", rate);
@@ -254,15 +252,6 @@ static const char *gid_scope(const char *gid)
     return !strncmp(gid, "fe80:", 5) ? "link-local" : "other";
 }
 
-/* What stands beside an address under gid_attrs. */
-static void set_gid_attribute(struct probe *p, json_t *gid, const char *key, const char *path,
-                              const char *folder, const char *index)
-{
-    struct path file = tree_join(tree_join(path, folder).s, index);
-
-    fact_set_line(gid, key, &p->tree, file.s);
-}
-
 /* Slots without an address hold zeros. One that cannot be read may hold an address. */
 static bool add_gid(struct probe *p, json_t *list, const char *path, const char *index)
 {
@@ -276,12 +265,12 @@ static bool add_gid(struct probe *p, json_t *list, const char *path, const char 
     scope = gid_scope(line);
     if (!scope)
         return true;
-    gid = json_object();
-    json_array_append_new(list, gid);
+    gid = fact_append(list);
     fact_set_number(gid, "index", digits_number(index));
-    set_gid_attribute(p, gid, "type", path, "gid_attrs/types", index);
+    fact_set_line(gid, "type", &p->tree, tree_join(tree_join(path, "gid_attrs/types").s, index).s);
     fact_set_text(gid, "scope", scope);
-    set_gid_attribute(p, gid, "netdev", path, "gid_attrs/ndevs", index);
+    fact_set_line(gid, "netdev", &p->tree,
+                  tree_join(tree_join(path, "gid_attrs/ndevs").s, index).s);
     return true;
 }
 
@@ -313,12 +302,8 @@ static void set_gids(struct probe *p, json_t *port, const char *path)
     for (size_t i = 0; i < names.count && i < GIDS_MAX; i++)
         if (digits_number(names.name[i]) >= 0)
             all = add_gid(p, list, path, names.name[i]) && all;
-    if (all)
-        json_object_set(port, "gids", list);
-    else
-        fact_set_unknown(port, "gids", "/%s: %s", folder.s,
-                         rc ? fact_errno(rc) : "not all of them could be read");
-    json_decref(list);
+    fact_set_if(port, "gids", all, list, "/%s: %s", folder.s,
+                rc ? fact_errno(rc) : "not all of them could be read");
     names_free(&names);
 }
 
@@ -385,8 +370,7 @@ static void add_ports(struct probe *p, json_t *device, const char *path)
 
         if (digits_number(names.name[i]) < 0)
             continue;
-        port = json_object();
-        json_array_append_new(list, port);
+        port = fact_append(list);
         fact_set_number(port, "port", digits_number(names.name[i]));
         set_after_colon(p, port, "state", at.s, "state");
         set_after_colon(p, port, "physical_state", at.s, "phys_state");
@@ -478,8 +462,7 @@ static void add_device(struct probe *p, json_t *list, const char *name)
     if (tree_resolve(&p->tree, tree_join(class_ib, name).s, path, sizeof(path)))
         return;
     pci = p->pci ? pci_of_path(p->pci, path) : NULL;
-    device = json_object();
-    json_array_append_new(list, device);
+    device = fact_append(list);
     fact_set_text(device, "name", name);
     if (pci)
         set_hardware(p, device, pci);

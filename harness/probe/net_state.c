@@ -193,11 +193,7 @@ static void set_nodes(struct probe *p, json_t *interrupts, hwloc_const_bitmap_t 
         if (known && hwloc_bitmap_intersects(own, cpus))
             json_array_append_new(list, json_integer(fact_integer(node, "node", -1)));
     }
-    if (known)
-        json_object_set(interrupts, "numa_nodes", list);
-    else
-        fact_set_unknown(interrupts, "numa_nodes", "the CPUs of the NUMA nodes are not known");
-    json_decref(list);
+    fact_set_if(interrupts, "numa_nodes", known, list, "the CPUs of the NUMA nodes are not known");
     hwloc_bitmap_free(own);
 }
 
@@ -209,8 +205,7 @@ static void set_cpus(struct probe *p, json_t *interrupts, hwloc_const_bitmap_t c
         fact_set_text(interrupts, "cpus", list);
         set_nodes(p, interrupts, cpus);
     } else {
-        fact_set_unknown(interrupts, "cpus", "/proc/irq: %s", fact_errno(rc));
-        fact_set_unknown(interrupts, "numa_nodes", "/proc/irq: %s", fact_errno(rc));
+        fact_set_unknown(interrupts, "cpus|numa_nodes", "/proc/irq: %s", fact_errno(rc));
     }
     free(list);
 }
@@ -290,22 +285,6 @@ static void set_first_word(struct probe *p, json_t *object, const char *key, str
     fact_set_text_or(object, key, rc ? NULL : line, "/%s: %s", path.s, fact_errno(rc));
 }
 
-/* The words of a file's first line; none where it is empty. */
-static void set_words(struct probe *p, json_t *object, const char *key, const char *path)
-{
-    char line[TREE_LINE], *save = NULL;
-    int rc = tree_line(&p->tree, path, line, sizeof(line));
-    json_t *list;
-
-    if (rc && rc != -ENODATA) {
-        fact_set_unknown(object, key, "/%s: %s", path, fact_errno(rc));
-        return;
-    }
-    list = fact_list(object, key);
-    for (char *word = strtok_r(line, " \t", &save); word; word = strtok_r(NULL, " \t", &save))
-        json_array_append_new(list, fact_text(word));
-}
-
 static void set_bond(struct probe *p, json_t *nic, const char *path)
 {
     struct path folder = tree_join(path, "bonding");
@@ -316,7 +295,7 @@ static void set_bond(struct probe *p, json_t *nic, const char *path)
     bond = fact_object(nic, "bond");
     set_first_word(p, bond, "mode", tree_join(folder.s, "mode"));
     set_first_word(p, bond, "hash_policy", tree_join(folder.s, "xmit_hash_policy"));
-    set_words(p, bond, "members", tree_join(folder.s, "slaves").s);
+    fact_set_words(bond, "members", &p->tree, tree_join(folder.s, "slaves").s);
 }
 
 /* mlx5's "rx_pause_ctrl_phy" counts the frames of priorities, too. */
@@ -346,11 +325,8 @@ static void set_pauses(json_t *nic, const json_t *counts)
             json_integer_value(value) >= fact_integer(pauses, key, 0) &&
             !is_counted_twice(counts, name))
             json_object_set(pauses, key, value);
-    if (json_object_size(pauses))
-        json_object_set(nic, "pause_counters", pauses);
-    else
-        fact_set_unknown(nic, "pause_counters", "the driver counts none, or it was not recorded");
-    json_decref(pauses);
+    fact_set_if(nic, "pause_counters", json_object_size(pauses), pauses,
+                "the driver counts none, or it was not recorded");
 }
 
 void net_fill_counters(const struct tree *tree, json_t *nic, const char *path, const json_t *asked)
@@ -470,8 +446,8 @@ static void set_routes(struct probe *p, json_t *tcp)
     json_t *list;
 
     if (rc) {
-        fact_set_unknown(tcp, "default_interfaces", "/proc/net/route: %s", fact_errno(rc));
-        fact_set_unknown(tcp, "shared_subnets", "/proc/net/route: %s", fact_errno(rc));
+        fact_set_unknown(tcp, "default_interfaces|shared_subnets", "/proc/net/route: %s",
+                         fact_errno(rc));
         free(text);
         return;
     }
@@ -495,7 +471,8 @@ void probe_tcp(struct probe *p)
     const struct tree *t = &p->tree;
 
     fact_set_line(tcp, "congestion_control", t, "proc/sys/net/ipv4/tcp_congestion_control");
-    set_words(p, tcp, "congestion_controls", "proc/sys/net/ipv4/tcp_available_congestion_control");
+    fact_set_words(tcp, "congestion_controls", t,
+                   "proc/sys/net/ipv4/tcp_available_congestion_control");
     fact_set_line(tcp, "default_qdisc", t, "proc/sys/net/core/default_qdisc");
     fact_set_file_number(tcp, "timestamps", t, "proc/sys/net/ipv4/tcp_timestamps");
     fact_set_file_number(tcp, "window_scaling", t, "proc/sys/net/ipv4/tcp_window_scaling");

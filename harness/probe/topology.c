@@ -480,10 +480,7 @@ void probe_topology(struct probe *p)
     int rc = topology_load(&p->tree, &topology);
 
     if (rc) {
-        static const char *const counts[] = {"sockets", "cores", "threads"};
-
-        for (size_t i = 0; i < 3; i++)
-            fact_set_unknown(cpu, counts[i], "%s", load_error(rc));
+        fact_set_unknown(cpu, "sockets|cores|threads", "%s", load_error(rc));
         fact_set_unknown(p->machine, "caches", "%s", load_error(rc));
         probe_numa(p);
         return;

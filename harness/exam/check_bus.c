@@ -9,7 +9,7 @@
 
 static bool is_nic(const json_t *device)
 {
-    return exam_is(device, "kind", "ethernet") || exam_is(device, "kind", "infiniband");
+    return exam_fits("ethernet|infiniband", exam_name(device, "kind"));
 }
 
 static bool is_gpu(const json_t *device)
@@ -27,8 +27,7 @@ static const char *address_of(const json_t *device)
 /* Has no lanes of its own. */
 static bool is_made_up(const json_t *device)
 {
-    return exam_is(device, "nature", "paravirtual") || exam_is(device, "nature", "emulated") ||
-           exam_is(device, "nature", "sriov-vf") || exam_is(device, "nature", "software");
+    return exam_fits("paravirtual|emulated|sriov-vf|software", exam_name(device, "nature"));
 }
 
 /* What the ports of one function can carry; 0: not known, or no adapter. A port may be there twice,
@@ -150,9 +149,8 @@ static void judge_link(struct exam *x, const json_t *device, const json_t *link)
 /* Devices whose link carries what is measured. */
 static bool is_pipe(const json_t *device)
 {
-    return !is_made_up(device) &&
-           (is_nic(device) || is_gpu(device) || exam_is(device, "kind", "nvme") ||
-            exam_is(device, "kind", "accelerator") || exam_is(device, "kind", "nvswitch"));
+    return !is_made_up(device) && exam_fits("ethernet|infiniband|gpu|nvme|accelerator|nvswitch",
+                                            exam_name(device, "kind"));
 }
 
 static bool links_of(struct exam *x, const json_t *device)
@@ -234,7 +232,7 @@ static const char *neighbour(const struct exam *x, const char *address)
     for (int k = 0; k < 2; k++)
         json_array_foreach (lists[k], i, pair)
             for (int end = 0; end < 2; end++)
-                if ((exam_is(pair, "relation", "PIX") || exam_is(pair, "relation", "PXB")) &&
+                if (exam_fits("PIX|PXB", exam_name(pair, "relation")) &&
                     exam_is(pair, keys[k][end], address))
                     return exam_name(pair, keys[k][!end]);
     return "";

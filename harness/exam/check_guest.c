@@ -6,12 +6,12 @@
 
 static bool is_nic(const json_t *device)
 {
-    return exam_is(device, "kind", "infiniband") || exam_is(device, "kind", "ethernet");
+    return exam_fits("infiniband|ethernet", exam_name(device, "kind"));
 }
 
 static bool is_given(const json_t *device)
 {
-    return exam_is(device, "nature", "passthrough") || exam_is(device, "nature", "sriov-vf");
+    return exam_fits("passthrough|sriov-vf", exam_name(device, "nature"));
 }
 
 static size_t count_gpus(const struct exam *x)
@@ -73,8 +73,7 @@ static bool has_lent_gpu(const struct exam *x, const char *adapter)
     size_t i;
 
     json_array_foreach (exam_peek(x, "proximity"), i, pair)
-        if (exam_is(pair, "nic", adapter) &&
-            (exam_is(pair, "relation", "PIX") || exam_is(pair, "relation", "PXB")) &&
+        if (exam_is(pair, "nic", adapter) && exam_fits("PIX|PXB", exam_name(pair, "relation")) &&
             is_lent(exam_device(x, exam_name(pair, "gpu"))))
             return true;
     return false;

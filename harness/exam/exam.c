@@ -364,8 +364,7 @@ const json_t *exam_nic(const struct exam *x, const char *name)
 
 bool exam_is_hardware(const json_t *device)
 {
-    return exam_is(device, "nature", "physical") || exam_is(device, "nature", "passthrough") ||
-           exam_is(device, "nature", "sriov-vf");
+    return exam_fits("physical|passthrough|sriov-vf", exam_name(device, "nature"));
 }
 
 bool exam_is_active(const json_t *port)

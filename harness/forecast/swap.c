@@ -138,11 +138,11 @@ static int read_entry(struct swap_reading *in, enum swap_part part, const char *
 static double datasheet_rate(struct swap_reading *in, enum swap_part part)
 {
     char error[400];
-    const char *entry;
     struct limits *limits = in->parts->device ? load(NULL, error, sizeof(error)) : NULL;
+    const char *entry = limits ? limits_device(limits, "gpu", NULL, in->parts->device) : NULL;
     double rate = NAN;
 
-    if (limits && !limits_gpu_by_name(limits, in->parts->device, &entry))
+    if (entry)
         rate = look_up(in, part, limits, entry);
     limits_free(limits);
     return rate;

@@ -120,21 +120,13 @@ static bool among(const char *text, const char *const *list)
     return false;
 }
 
-static const struct limits_entry *limits_find_pci(const struct limits *l, const char *kind,
-                                                  const char *id)
+const char *limits_device(const struct limits *l, const char *kind, const char *id,
+                          const char *name)
 {
     for (size_t i = 0; i < l->entry_count; i++)
-        if (!strcmp(l->entries[i].kind, kind) && among(id, l->entries[i].pci))
-            return &l->entries[i];
-    return NULL;
-}
-
-static const struct limits_entry *limits_find_name(const struct limits *l, const char *kind,
-                                                   const char *name)
-{
-    for (size_t i = 0; i < l->entry_count; i++)
-        if (!strcmp(l->entries[i].kind, kind) && among(name, l->entries[i].names))
-            return &l->entries[i];
+        if (!strcmp(l->entries[i].kind, kind) &&
+            ((id && among(id, l->entries[i].pci)) || (name && among(name, l->entries[i].names))))
+            return l->entries[i].prefix;
     return NULL;
 }
 
@@ -264,11 +256,11 @@ static void check_ids(const struct file *f, const struct limits_entry *e, struct
         const char *id = e->pci[i];
         if (strlen(id) != 9 || strspn(id, hex) != 4 || id[4] != ':' || strspn(id + 5, hex) != 4)
             yaml_fail(at, "PCI id \"%.40s\" wants four hex digits, a colon, four hex digits", id);
-        if (limits_find_pci(f->limits, f->kind, id))
+        if (limits_device(f->limits, f->kind, id, NULL))
             yaml_fail(at, "PCI id \"%s\" is given twice", id);
     }
     for (size_t i = 0; e->names[i]; i++)
-        if (limits_find_name(f->limits, f->kind, e->names[i]))
+        if (limits_device(f->limits, f->kind, NULL, e->names[i]))
             yaml_fail(at, "name \"%.60s\" is given twice", e->names[i]);
     for (size_t i = 0; i < f->limits->entry_count; i++)
         if (!strcmp(f->limits->entries[i].prefix, e->prefix))
@@ -452,27 +444,4 @@ int limits_each(const struct limits *l, int (*fn)(const struct limit_figure *fig
         }
     }
     return rc;
-}
-
-static int give(const struct limits_entry *e, const char **entry)
-{
-    if (!e)
-        return -ENOENT;
-    *entry = e->prefix;
-    return 0;
-}
-
-int limits_gpu_by_pci(const struct limits *l, const char *id, const char **entry)
-{
-    return give(limits_find_pci(l, "gpu", id), entry);
-}
-
-int limits_gpu_by_name(const struct limits *l, const char *name, const char **entry)
-{
-    return give(limits_find_name(l, "gpu", name), entry);
-}
-
-int limits_nic_by_pci(const struct limits *l, const char *id, const char **entry)
-{
-    return give(limits_find_pci(l, "nic", id), entry);
 }

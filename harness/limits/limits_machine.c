@@ -167,12 +167,12 @@ static bool is_whole(const struct joiner *j, const json_t *gpu)
 
 static const char *find_entry(const struct joiner *j, const json_t *gpu)
 {
-    const char *entry = NULL, *name = limits_text(gpu, "name");
+    struct limit_key id = limits_pci_id(j, exam_name(gpu, "address"));
+    const char *entry;
     if (!is_whole(j, gpu) || is_simulated(j, gpu))
         return NULL;
-    if (!limits_gpu_by_pci(j->l, limits_pci_id(j, exam_name(gpu, "address")).text, &entry))
-        return entry;
-    return name && !limits_gpu_by_name(j->l, name, &entry) ? entry : NULL;
+    entry = limits_device(j->l, "gpu", id.text, NULL);
+    return entry ? entry : limits_device(j->l, "gpu", NULL, limits_text(gpu, "name"));
 }
 
 // A row names its GPU by the PCI address, so each of its limits does.
@@ -421,10 +421,10 @@ static void add_pcie(struct joiner *j, const json_t *device)
 
 static void add_chip(struct joiner *j, const json_t *nic, const char *name)
 {
-    const char *entry, *source, *unit;
-    double value;
     struct limit_key id = limits_pci_id(j, exam_name(nic, "pci"));
-    if (!limits_is_whole(nic) || limits_nic_by_pci(j->l, id.text, &entry))
+    const char *entry = limits_device(j->l, "nic", id.text, NULL), *source, *unit;
+    double value;
+    if (!limits_is_whole(nic) || !entry)
         return;
     if (!limits_lookup(j->l, limits_key("%s.port_gbits_per_s", entry).text, &value, &unit, &source))
         limits_add(j, limits_key("net.%s.chip_gbits_per_s", name), value, unit, "datasheet",

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/hw/nic.h"
+#include "harness/exam/exam.h"
 #include "harness/probe/facts.h"
 
 static const char class_net[] = "sys/class/net";
@@ -86,32 +87,16 @@ static void set_speed(struct probe *p, json_t *nic, const char *path, const char
 }
 
 /* Network devices of hypervisors that do not come over PCI. */
-static const char *made_by_driver(const char *driver)
-{
-    static const struct {
-        const char *driver, *nature;
-    } known[] = {{"virtio_net", "paravirtual"},
-                 {"hv_netvsc", "paravirtual"},
-                 {"vif", "paravirtual"},
-                 {"xen-netfront", "paravirtual"},
-                 {"ibmveth", "paravirtual"}};
-
-    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
-        if (!strcmp(driver, known[i].driver))
-            return known[i].nature;
-    return NULL;
-}
-
 bool net_guest_driver(const char *driver)
 {
-    return made_by_driver(driver) != NULL;
+    return exam_fits("virtio_net|hv_netvsc|vif|xen-netfront|ibmveth", driver);
 }
 
 /* By the driver, which knows best; then by the PCI function; then as the machine's own. */
 static void set_nature(struct probe *p, json_t *nic, const char *path, const char *driver)
 {
     const struct pci_device *pci = p->pci ? pci_of_path(p->pci, path) : NULL;
-    const char *nature = made_by_driver(driver);
+    const char *nature = net_guest_driver(driver) ? "paravirtual" : NULL;
     char address[TREE_LINE];
     bool on_pci = pci_path_address(path, address, sizeof(address));
 

@@ -63,19 +63,13 @@ static void lookup_gives_value_unit_source(void **state)
 
 static void devices_are_found(void **state)
 {
-    const char *entry = NULL;
-    assert_int_equal(limits_gpu_by_pci(*state, "10DE:20B2", &entry), 0);
-    assert_string_equal(entry, "gpu.a100-sxm4-80gb");
-    assert_int_equal(limits_gpu_by_name(*state, "NVIDIA H200", &entry), 0);
-    assert_string_equal(entry, "gpu.h200-sxm-141gb");
-    assert_int_equal(limits_nic_by_pci(*state, "15b3:1021", &entry), 0);
-    assert_string_equal(entry, "nic.connectx-7");
-    entry = "kept";
-    assert_int_equal(limits_gpu_by_name(*state, "NVIDIA H200 MIG 1g.18gb", &entry), -ENOENT);
-    assert_int_equal(limits_gpu_by_name(*state, "NVIDIA H20 ", &entry), -ENOENT);
-    assert_int_equal(limits_gpu_by_pci(*state, "15b3:1021", &entry), -ENOENT);
-    assert_int_equal(limits_nic_by_pci(*state, "10de:2330", &entry), -ENOENT);
-    assert_string_equal(entry, "kept");
+    assert_string_equal(limits_device(*state, "gpu", "10DE:20B2", NULL), "gpu.a100-sxm4-80gb");
+    assert_string_equal(limits_device(*state, "gpu", NULL, "NVIDIA H200"), "gpu.h200-sxm-141gb");
+    assert_string_equal(limits_device(*state, "nic", "15b3:1021", NULL), "nic.connectx-7");
+    assert_null(limits_device(*state, "gpu", NULL, "NVIDIA H200 MIG 1g.18gb"));
+    assert_null(limits_device(*state, "gpu", NULL, "NVIDIA H20 "));
+    assert_null(limits_device(*state, "gpu", "15b3:1021", NULL));
+    assert_null(limits_device(*state, "nic", "10de:2330", NULL));
 }
 
 static int starts(const char *s, const char *with)

@@ -62,13 +62,6 @@ static int measure_turn(struct measurement *m, measure_side_fn *side, void *arg)
     return err;
 }
 
-static bool is_narrow(const struct measurement *m, double width)
-{
-    double most = width * fmax(1, m->ratio);
-
-    return m->high - m->ratio <= most && m->ratio - m->low <= most;
-}
-
 void measure_turns(struct measurement *m, const struct measure_rule *rule, measure_side_fn *side,
                    void *arg)
 {
@@ -83,7 +76,8 @@ void measure_turns(struct measurement *m, const struct measure_rule *rule, measu
         if (err || m->n_turns < look)
             continue;
         summarise(m);
-        if (is_narrow(m, rule->width) || clock_now_ns() >= until_ns)
+        double most = rule->width * fmax(1, m->ratio);
+        if ((m->high - m->ratio <= most && m->ratio - m->low <= most) || clock_now_ns() >= until_ns)
             break;
         look += look / 2;
     }

@@ -30,11 +30,6 @@ static bool has_rdma(const struct exam *x)
     return false;
 }
 
-static bool has_nvidia_and_rdma(struct exam *x)
-{
-    return exam_has_nvidia(x) && has_rdma(x);
-}
-
 /* Is there a device that would reach GPU memory: an adapter, or another GPU? */
 static bool has_reader(struct exam *x)
 {
@@ -292,9 +287,12 @@ static bool judge_peers(struct exam *x)
 
 static bool judge_rdma(struct exam *x)
 {
-    const json_t *module = exam_get(x, NULL, "gpus.peer_memory_module"),
-                 *dma_buf = exam_get(x, NULL, "gpus.gpudirect.dma_buf");
+    const json_t *module, *dma_buf;
 
+    if (!has_rdma(x))
+        return false;
+    module = exam_get(x, NULL, "gpus.peer_memory_module");
+    dma_buf = exam_get(x, NULL, "gpus.gpudirect.dma_buf");
     if (json_is_false(module) && json_is_false(dma_buf))
         exam_found(x, "adapters cannot reach GPU memory: no nvidia_peermem and no DMA-BUF");
     else if (!json_is_true(module) && !json_is_true(dma_buf))
@@ -427,7 +425,7 @@ const struct exam_check exam_gpu[] = {
               .of = "bandwidth of collectives between hosts",
               .source = "https://github.com/NVIDIA/nccl/issues/1579"},
      .remedy = "sudo modprobe nvidia_peermem",
-     .when = has_nvidia_and_rdma,
+     .when = exam_has_nvidia,
      .subject = "gpus",
      .judge = judge_rdma},
     {.id = "gpu-encryption",

@@ -78,12 +78,6 @@ static double port_gbits(const json_t *device)
     return most;
 }
 
-/* The kernel does not know the state of loopback and of tunnels: they carry what they are given. */
-static bool may_carry(const json_t *nic)
-{
-    return exam_is(nic, "state", "up") || exam_is(nic, "state", "unknown");
-}
-
 /* By which no other host is reached: loopback, and bridges that containers and guests of this host
  * are on. */
 static bool stays_here(const json_t *nic)
@@ -102,7 +96,9 @@ static void choose(const struct exam *x, const struct chooser *by, const char *e
     const json_t *one;
 
     json_array_foreach (exam_peek(x, "network"), i, one)
-        if (by->interfaces && may_carry(one) && !strncmp(exam_name(one, "name"), entry, n)) {
+        /* the kernel does not know the state of loopback and of tunnels, which carry what they get */
+        if (by->interfaces && exam_fits("up|unknown", exam_name(one, "state")) &&
+            !strncmp(exam_name(one, "name"), entry, n)) {
             c->n++;
             c->gbits = fmax(c->gbits, exam_nic_gbits(one));
             c->here += stays_here(one);

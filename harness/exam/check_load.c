@@ -120,14 +120,6 @@ static bool judge_isolated(struct exam *x)
 #define WAKE_US     400
 #define MAY_COST_US 150
 
-/* "C8", "C10", "C7s": no server of today has them. */
-static bool is_of_desktops(const json_t *state)
-{
-    const char *name = exam_name(state, "name");
-
-    return *name == 'C' && atoi(name + 1) >= 7;
-}
-
 static bool judge_idle(struct exam *x)
 {
     const json_t *states = exam_fact(x, NULL, "cpu.idle.states"), *state, *deepest = NULL;
@@ -151,7 +143,7 @@ static bool judge_idle(struct exam *x)
     if (!driver)
         return false;
     name = exam_name(deepest, "name");
-    if (is_of_desktops(deepest))
+    if (*name == 'C' && atoi(name + 1) >= 7) /* "C8", "C10", "C7s": of no server of today */
         return exam_not_applicable(x, "notebooks and desktops rest in %s: --measure=idle-states",
                                    name);
     if (most < WAKE_US || strcmp(driver, "intel_idle") != 0 ||

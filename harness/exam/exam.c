@@ -642,16 +642,6 @@ bool exam_lacks_gpus(const struct exam *x)
     return exam_nvidia_gpus(x) && !json_is_true(exam_peek(x, "gpus.nvml")) && *why_no_nvml(x);
 }
 
-/* One fact of a GPU more or less is no alarm; no fact at all is. */
-static void raise_gpus(struct exam *x)
-{
-    if (!exam_lacks_gpus(x))
-        return;
-    for (struct exam_result *r = x->results; r; r = r->next)
-        if (r->state == EXAM_UNKNOWN && !strcmp(r->text, why_no_nvml(x)))
-            r->matters = true;
-}
-
 struct exam *exam_new(const json_t *machine)
 {
     struct exam *x = xcalloc(1, sizeof(*x));
@@ -663,7 +653,10 @@ struct exam *exam_new(const json_t *machine)
     for (const struct exam_area *area = exam_areas; area->name; area++)
         for (const struct exam_check *check = area->checks; check->id; check++)
             run_check(x, area, check);
-    raise_gpus(x);
+    /* One fact of a GPU more or less is no alarm; no fact at all is. */
+    for (struct exam_result *r = exam_lacks_gpus(x) ? x->results : NULL; r; r = r->next)
+        if (r->state == EXAM_UNKNOWN && !strcmp(r->text, why_no_nvml(x)))
+            r->matters = true;
     exam_sort(x);
     return x;
 }

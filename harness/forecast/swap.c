@@ -105,7 +105,7 @@ static double look_up_memory(struct swap_reading *in, const struct limits *limit
 static struct limits *load(const char *file, char *error, size_t len)
 {
     char *configs = suite_configs_folder();
-    struct limits *limits = configs ? limits_load_with(configs, file, error, len) : NULL;
+    struct limits *limits = configs ? limits_load(configs, file, error, len) : NULL;
 
     free(configs);
     return limits;

@@ -361,12 +361,7 @@ static int load_folder(struct limits *l, const char *folder, char *err, size_t e
     return rc;
 }
 
-struct limits *limits_load(const char *configs_dir, char *err, size_t errlen)
-{
-    return limits_load_with(configs_dir, NULL, err, errlen);
-}
-
-struct limits *limits_load_with(const char *configs_dir, const char *file, char *err, size_t errlen)
+struct limits *limits_load(const char *configs_dir, const char *file, char *err, size_t errlen)
 {
     char *folder = xasprintf("%s/hardware", configs_dir);
     struct limits *l = xcalloc(1, sizeof(*l));

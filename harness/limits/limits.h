@@ -20,11 +20,9 @@ struct limits;
 
 // Reads every configs_dir/hardware/*.yaml. Returns NULL and writes "file:line: what" to err on the
 // first fault: unknown key, missing or unused source, a figure out of its bounds, an entry, name or
-// PCI id given twice. The caller frees the result.
-struct limits *limits_load(const char *configs_dir, char *err, size_t errlen);
-// The same with one more file of this format; NULL: none. What it gives again is refused.
-struct limits *limits_load_with(const char *configs_dir, const char *file, char *err,
-                                size_t errlen);
+// PCI id given twice. The caller frees the result. file: one more of this format, NULL: none; what it
+// gives again is refused.
+struct limits *limits_load(const char *configs_dir, const char *file, char *err, size_t errlen);
 void limits_free(struct limits *l); // NULL is allowed
 
 // One figure by its key, "<kind>.<entry>.<figure>", e.g. "gpu.h100-sxm5-80gb.bf16_tflops". Each of

@@ -193,22 +193,9 @@ static void copy_fact(json_t *gpu, const struct pci_device *d, const char *key)
     char why[64];
 
     snprintf(why, sizeof(why), "%s_why", key);
-    if (value && !json_is_null(value))
-        json_object_set(gpu, key, value);
-    else
-        fact_set_unknown(gpu, key, "%s",
-                         d && fact_string(d->json, why) ? fact_string(d->json, why)
-                                                        : "the PCI bus does not show it");
-}
-
-/* Sets a text that may have been null, with its why, before. */
-static void settle_text(json_t *gpu, const char *key, const char *text)
-{
-    char why[64];
-
-    snprintf(why, sizeof(why), "%s_why", key);
-    json_object_del(gpu, why);
-    fact_set_text(gpu, key, text);
+    fact_set(gpu, key, json_is_null(value) ? NULL : json_incref(value), "%s",
+             d && fact_string(d->json, why) ? fact_string(d->json, why)
+                                            : "the PCI bus does not show it");
 }
 
 static json_t *add_gpu(json_t *list, struct pci_device *d, const char *address)
@@ -229,7 +216,8 @@ json_t *gpu_add_unseen(json_t *list, const char *address, const char *source)
 {
     json_t *gpu = add_gpu(list, NULL, address);
 
-    settle_text(gpu, "driver", "nvidia"); /* the libraries show no others */
+    json_object_del(gpu, "driver_why");
+    fact_set_text(gpu, "driver", "nvidia"); /* the libraries show no others */
     fact_set_text(gpu, "source", source);
     return gpu;
 }

@@ -229,25 +229,16 @@ static bool is_nvidia(const json_t *gpu)
     return driver && !strcmp(driver, "nvidia");
 }
 
-/* One whose driver could not be read may be NVIDIA's too. */
-static bool all_drivers_known(const json_t *devices)
-{
-    const json_t *gpu;
-    size_t i;
-
-    json_array_foreach (devices, i, gpu)
-        if (!fact_string(gpu, "driver"))
-            return false;
-    return true;
-}
-
 void probe_gpu_pairs(struct probe *p, json_t *gpus, const struct nvml *nvml, const char *why)
 {
     const json_t *devices = json_object_get(gpus, "devices"), *a, *b;
     json_t *list = fact_list(gpus, "pairs"), *pair;
+    bool known = !fact_string(gpus, "devices_why");
     size_t i, k;
 
-    if (fact_string(gpus, "devices_why") || !all_drivers_known(devices))
+    json_array_foreach (devices, i, a) /* one whose driver could not be read may be NVIDIA's too */
+        known = known && fact_string(a, "driver");
+    if (!known)
         fact_set_text(gpus, "pairs_why", "not all GPUs and their drivers are known");
     why = nvml ? "NVML does not show both" : why;
     json_array_foreach (devices, i, a)

@@ -17,21 +17,6 @@
 
 enum { VMSTAT = 65536 };
 
-/* The 5 of "4.00 1.00 1.00 5/400 4711": tasks that have a CPU or wait for one, this one included.
- * The averages count those that wait for a disk or a server as well. */
-static void set_running(struct probe *p, json_t *load)
-{
-    char line[TREE_LINE];
-    unsigned running, tasks;
-    int rc = tree_line(&p->tree, "proc/loadavg", line, sizeof(line));
-
-    if (!rc && sscanf(line, "%*s %*s %*s %9u/%9u", &running, &tasks) == 2)
-        fact_set_number(load, "running_tasks", running);
-    else
-        fact_set_unknown(load, "running_tasks", "/proc/loadavg: %s",
-                         rc ? fact_errno(rc) : "no number of tasks that run");
-}
-
 /* "1132.96 1249.73": since boot. That of a container of LXC may be of the container. */
 static void set_uptime(struct probe *p, json_t *load)
 {
@@ -70,19 +55,25 @@ static void set_boot(struct probe *p, json_t *load)
                      "/%s: %s", path, fact_errno(rc));
 }
 
-/* "0.29 0.33 1.68 1/87 23730" */
+/* "0.29 0.33 1.68 5/87 23730". The averages count tasks that wait for a disk or a server as well; 5
+ * have a CPU or wait for one, this one included. */
 static void set_averages(struct probe *p, json_t *load)
 {
     static const char *const keys[] = {"average_1min", "average_5min", "average_15min"};
     char line[TREE_LINE];
     double average[3];
-    int rc = tree_line(&p->tree, "proc/loadavg", line, sizeof(line));
-    bool read = !rc && sscanf(line, "%lf %lf %lf", &average[0], &average[1], &average[2]) == 3;
+    unsigned running, tasks;
+    int rc = tree_line(&p->tree, "proc/loadavg", line, sizeof(line)),
+        n = rc ? 0
+               : sscanf(line, "%lf %lf %lf %9u/%9u", &average[0], &average[1], &average[2],
+                        &running, &tasks);
 
     for (size_t i = 0; i < 3; i++)
         fact_set(load, keys[i],
-                 read && average[i] >= 0 && average[i] < 1e9 ? fact_real(average[i]) : NULL,
+                 n >= 3 && average[i] >= 0 && average[i] < 1e9 ? fact_real(average[i]) : NULL,
                  "/proc/loadavg: %s", rc ? fact_errno(rc) : "not three numbers");
+    fact_set(load, "running_tasks", n == 5 ? json_integer(running) : NULL, "/proc/loadavg: %s",
+             rc ? fact_errno(rc) : "no number of tasks that run");
 }
 
 /* "some avg10=4.62 avg60=4.37 avg300=3.31 total=35197412316": the share of the time in which some
@@ -299,7 +290,6 @@ void probe_load(struct probe *p)
     set_boot(p, load);
     set_uptime(p, load);
     set_averages(p, load);
-    set_running(p, load);
     set_pressure(p, load, "cpu");
     set_pressure(p, load, "memory");
     set_pressure(p, load, "io");

@@ -117,10 +117,8 @@ static void copy_asked(json_t *nic, const json_t *asked)
     const json_t *own = json_object_get(asked, fact_string(nic, "name"));
 
     for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
-        if (json_object_get(own, keys[i]))
-            json_object_set(nic, keys[i], json_object_get(own, keys[i]));
-        else
-            fact_set_unknown(nic, keys[i], "the driver gives none, or it was not recorded");
+        fact_set(nic, keys[i], json_incref(json_object_get(own, keys[i])),
+                 "the driver gives none, or it was not recorded");
 }
 
 /* ---- interrupts ---- */

@@ -20,7 +20,7 @@
 static int load_shipped(void **state)
 {
     char err[1024] = "";
-    *state = limits_load("configs", err, sizeof(err));
+    *state = limits_load("configs", NULL, err, sizeof(err));
     if (!*state)
         print_error("%s\n", err);
     return *state ? 0 : -1;
@@ -284,7 +284,7 @@ static void the_format_is_strict(void **state)
         char err[1024] = "", where[256];
         scratch_open(&s);
         scratch_put(&s, "hardware/a.yaml", cases[i].text);
-        struct limits *l = limits_load(s.root, err, sizeof(err));
+        struct limits *l = limits_load(s.root, NULL, err, sizeof(err));
         snprintf(where, sizeof(where), "%s/hardware/a.yaml%s ", s.root, cases[i].line);
         scratch_close(&s);
         if (!l != !!cases[i].line ||
@@ -299,11 +299,11 @@ static void a_folder_without_figures_is_an_error(void **state)
     char err[1024] = "";
     struct scratch s;
     (void)state;
-    assert_null(limits_load("/nonexistent", err, sizeof(err)));
+    assert_null(limits_load("/nonexistent", NULL, err, sizeof(err)));
     assert_non_null(strstr(err, "/nonexistent/hardware"));
     scratch_open(&s);
     scratch_folder(&s, "hardware");
-    assert_null(limits_load(s.root, err, sizeof(err)));
+    assert_null(limits_load(s.root, NULL, err, sizeof(err)));
     assert_non_null(strstr(err, s.root));
     scratch_close(&s);
 }

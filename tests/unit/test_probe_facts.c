@@ -594,7 +594,7 @@ static void test_switch_below_a_switch(void **state)
 {
     static const char *const relations[] = {"PXB", "PIX", "PXB"};
     char err[1024] = "";
-    struct limits *figures = limits_load("configs", err, sizeof(err));
+    struct limits *figures = limits_load("configs", NULL, err, sizeof(err));
 
     (void)state;
     assert_non_null(figures);

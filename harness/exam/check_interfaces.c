@@ -88,23 +88,30 @@ static bool stays_here(const json_t *nic)
                       exam_name(nic, "name")));
 }
 
+static bool names_it(const char *entry, bool exact, const json_t *one)
+{
+    const char *name = exam_name(one, "name");
+
+    return exact ? !strcmp(name, entry) : !strncmp(name, entry, strlen(entry));
+}
+
 /* Adds what one entry of a list names. */
 static void choose(const struct exam *x, const struct chooser *by, const char *entry, bool exact,
                    struct chosen *c)
 {
-    size_t n = exact ? strlen(entry) + 1 : strlen(entry), i;
+    size_t i;
     const json_t *one;
 
     json_array_foreach (exam_peek(x, "network"), i, one)
         /* the kernel does not know the state of loopback and of tunnels, which carry what they get */
         if (by->interfaces && exam_fits("up|unknown", exam_name(one, "state")) &&
-            !strncmp(exam_name(one, "name"), entry, n)) {
+            names_it(entry, exact, one)) {
             c->n++;
             c->gbits = fmax(c->gbits, exam_nic_gbits(one));
             c->here += stays_here(one);
         }
     json_array_foreach (exam_peek(x, "rdma"), i, one)
-        if (by->adapters && port_gbits(one) > 0 && !strncmp(exam_name(one, "name"), entry, n)) {
+        if (by->adapters && port_gbits(one) > 0 && names_it(entry, exact, one)) {
             c->n++;
             c->gbits = fmax(c->gbits, port_gbits(one));
             c->adapters++;

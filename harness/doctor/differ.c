@@ -82,13 +82,6 @@ static const char *name_of(struct exam *x, const json_t *object)
     return "";
 }
 
-/* Of the object itself, not of the machine. */
-static bool is_of_object(const char *path)
-{
-    return !strcmp(path, "source") || !strcmp(path, "probe_schema") ||
-           !strcmp(path, "pci_names_why") || !strcmp(path, "host.hostname");
-}
-
 static const char *below(struct exam *x, const char *path, const char *key)
 {
     return exam_format(x, "%s%s%s", path, *path ? "." : "", key);
@@ -127,7 +120,8 @@ static void flatten(struct exam *x, const char *path, const json_t *value, json_
         flatten_object(x, path, value, flat);
     else if (json_is_array(value) && json_is_object(json_array_get(value, 0)))
         flatten_list(x, path, value, flat);
-    else if (!json_is_null(value) && !is_of_object(path))
+    else if (!json_is_null(value) && /* not of the record itself */
+             !exam_fits("source|probe_schema|pci_names_why|host.hostname", path))
         json_object_set_new(flat, path, json_deep_copy(value));
 }
 
@@ -232,12 +226,11 @@ static bool is_told(const struct exam_result *r)
 /* {check, subject, counter, a, b}; null: B is no later, or they are not of one boot. */
 static json_t *counters_between(const struct doctor_side *a, const struct doctor_side *b)
 {
-    json_t *list = json_array();
+    json_t *list;
 
-    if (hours(a, b) <= 0) {
-        json_decref(list);
+    if (hours(a, b) <= 0)
         return json_null();
-    }
+    list = json_array();
     for (const struct exam_result *r = exam_results(b->x); r; r = r->next) {
         const struct exam_result *before = r->check->counts ? find(a->x, r) : NULL;
 

@@ -89,11 +89,6 @@ static struct row_limit lower_of(struct row_limit a, struct row_limit b)
     return !a.limit || (b.limit && b.value < a.value) ? b : a;
 }
 
-static struct row_limit higher_of(struct row_limit a, struct row_limit b)
-{
-    return !a.limit || (b.limit && b.value > a.value) ? b : a;
-}
-
 /* Of several figures the highest. */
 static struct row_limit find_figures(const struct subject *s, const struct bench_limit *rule)
 {
@@ -106,9 +101,11 @@ static struct row_limit find_figures(const struct subject *s, const struct bench
         if (n < sizeof(figure)) {
             memcpy(figure, at, n);
             figure[n] = 0;
-            found =
-                higher_of(found, rule->of == LIMIT_MACHINE ? find_key(s, figure)
-                                                           : find_figure(s, s->address[0], figure));
+            struct row_limit one = rule->of == LIMIT_MACHINE
+                                       ? find_key(s, figure)
+                                       : find_figure(s, s->address[0], figure);
+            if (!found.limit || (one.limit && one.value > found.value))
+                found = one;
         }
         at += n;
     }

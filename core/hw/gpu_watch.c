@@ -67,15 +67,6 @@ unsigned gpu_held_between(const struct gpu_held *held, uint64_t from_ns, uint64_
     return reasons;
 }
 
-static unsigned gpu_held_ever(const struct gpu_held *held)
-{
-    unsigned reasons = held->always;
-
-    for (size_t i = 0; i < held->n; i++)
-        reasons |= held->windows[i].reasons;
-    return reasons;
-}
-
 /* ---- What was seen of a case's GPUs, in words ---- */
 
 /* A row is called disturbed above these. */
@@ -538,7 +529,7 @@ static void add_held(struct gpu_watch *watch, const struct marks *before, const 
         if (ns <= HELD_SHARE * elapsed_ns)
             continue;
         watch->seen |= counters[i].reason;
-        if (!(gpu_held_ever(&watch->held) & counters[i].reason))
+        if (!(gpu_held_between(&watch->held, 0, UINT64_MAX) & counters[i].reason))
             watch->held.always |= counters[i].reason; /* little at a time: who knows when */
     }
 }

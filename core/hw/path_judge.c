@@ -231,17 +231,6 @@ static unsigned carrier_of(const struct path_view *v, size_t k)
     return 0;
 }
 
-static void say_others(const struct path_view *v, struct path_words *w)
-{
-    double all = all_bytes(v);
-
-    for (size_t i = 0; i < v->n; i++) {
-        double bytes = is_other(&v->list[i]) ? in_ways(v, &v->list[i]) : 0;
-        if (bytes > NAMED_SHARE * all)
-            path_say(w, "; %s %.3g %%", v->list[i].name, 100 * bytes / all);
-    }
-}
-
 void path_judge(const struct path_view *v, struct path_proof *proof, bool *lacking)
 {
     struct path_words w = {proof->text, sizeof(proof->text), 0};
@@ -260,5 +249,11 @@ void path_judge(const struct path_view *v, struct path_proof *proof, bool *lacki
     }
     if (!v->n_claims)
         path_say(&w, "nothing is claimed");
-    say_others(v, &w);
+    double all = all_bytes(v);
+
+    for (size_t i = 0; i < v->n; i++) {
+        double bytes = is_other(&v->list[i]) ? in_ways(v, &v->list[i]) : 0;
+        if (bytes > NAMED_SHARE * all)
+            path_say(&w, "; %s %.3g %%", v->list[i].name, 100 * bytes / all);
+    }
 }

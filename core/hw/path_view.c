@@ -35,17 +35,6 @@ static void add_interface(struct counters *c, const char *line)
     *ARRAY_ADD(c->list, c->n) = interface;
 }
 
-static void read_interfaces(struct counters *c, const char *root)
-{
-    FILE *f = sys_open(root, "proc/net/dev");
-    char line[512];
-
-    while (f && fgets(line, sizeof(line), f))
-        add_interface(c, line);
-    if (f)
-        fclose(f);
-}
-
 /* Names of what goes out and comes in, among a port's files. Those of one sum are added up. */
 struct counter_names {
     const char *out, *in;
@@ -133,7 +122,13 @@ static int add_ports(void *arg, const char *device)
 
 static void read_all(struct port_place *p)
 {
-    read_interfaces(p->c, p->root);
+    FILE *f = sys_open(p->root, "proc/net/dev");
+    char line[512];
+
+    while (f && fgets(line, sizeof(line), f))
+        add_interface(p->c, line);
+    if (f)
+        fclose(f);
     sys_list(p->root, add_ports, p, "sys/class/infiniband");
 }
 
@@ -303,19 +298,6 @@ static bool is_stacked(const struct path_view *v, const struct path_device *d)
     return false;
 }
 
-/* Marks the devices that move the same bytes as another. */
-static void path_relate(struct path_view *v)
-{
-    for (size_t i = 0; i < v->n; i++) {
-        struct path_device *d = &v->list[i];
-        if (d->claim >= 0)
-            continue;
-        d->same_bytes = is_stacked(v, d);
-        for (size_t k = 0; k < v->n && !d->same_bytes; k++)
-            d->same_bytes = v->list[k].claim >= 0 && moves_same(v, d, &v->list[k]);
-    }
-}
-
 /* ---- The list of devices, and what is claimed of them. ---- */
 
 static struct path_device *add_device(struct path_view *v, const char *name)
@@ -384,7 +366,14 @@ static void make_view(struct path_view *v, const char *root, const struct counte
         add_device(v, now->list[i].name);
     for (size_t i = 0; i < n; i++)
         add_claim(v, &claims[i]);
-    path_relate(v);
+    for (size_t i = 0; i < v->n; i++) {
+        struct path_device *d = &v->list[i];
+        if (d->claim >= 0)
+            continue;
+        d->same_bytes = is_stacked(v, d);
+        for (size_t k = 0; k < v->n && !d->same_bytes; k++)
+            d->same_bytes = v->list[k].claim >= 0 && moves_same(v, d, &v->list[k]);
+    }
 }
 
 void path_look(struct path_view *v, const char *root, const struct counters *before,

@@ -227,15 +227,6 @@ static void find_seat(const struct seats *s, struct rail *rail)
     }
 }
 
-static void find_seats(const char *root, struct rail *rails, unsigned n)
-{
-    struct seats seats = {.root = root};
-
-    sys_list(root, add_seat, &seats, "sys/bus/pci/devices");
-    for (unsigned i = 0; i < n; i++)
-        find_seat(&seats, &rails[i]);
-}
-
 unsigned rails_find(const char *root, const char (*addresses)[24], unsigned n_gpus,
                     struct rail rails[RAILS_MAX])
 {
@@ -258,8 +249,13 @@ unsigned rails_find(const char *root, const char (*addresses)[24], unsigned n_gp
         for (unsigned i = 0; i < n; i++)
             if (far[i] == at)
                 choose(&ports, &rails[i]);
-    if (n_gpus)
-        find_seats(root, rails, n);
+    if (n_gpus) {
+        struct seats seats = {.root = root};
+
+        sys_list(root, add_seat, &seats, "sys/bus/pci/devices");
+        for (unsigned i = 0; i < n; i++)
+            find_seat(&seats, &rails[i]);
+    }
     return n;
 }
 

@@ -56,18 +56,12 @@ static void each_differing(const struct doctor_side *a, const struct doctor_side
             look(find(a->x, r), r, arg);
 }
 
-static void count_one(const struct exam_result *a, const struct exam_result *b, void *arg)
+static bool has_other(struct exam *x, struct exam *other)
 {
-    (void)a, (void)b;
-    ++*(size_t *)arg;
-}
-
-static bool differs(const struct doctor_side *a, const struct doctor_side *b)
-{
-    size_t n = 0;
-
-    each_differing(a, b, count_one, &n);
-    return n;
+    for (const struct exam_result *r = exam_results(x); r; r = r->next)
+        if (is_other(r, other))
+            return true;
+    return false;
 }
 
 /* ---- Facts */
@@ -86,13 +80,6 @@ static const char *name_of(struct exam *x, const json_t *object)
             return exam_format(x, "%s%s%.0f", numbers[i], exam_name(object, "type"),
                                exam_value(object, numbers[i], 0));
     return "";
-}
-
-/* Of the object itself, not of the machine. */
-static bool is_of_object(const char *path)
-{
-    return !strcmp(path, "source") || !strcmp(path, "probe_schema") ||
-           !strcmp(path, "pci_names_why") || !strcmp(path, "host.hostname");
 }
 
 static const char *below(struct exam *x, const char *path, const char *key)
@@ -133,7 +120,8 @@ static void flatten(struct exam *x, const char *path, const json_t *value, json_
         flatten_object(x, path, value, flat);
     else if (json_is_array(value) && json_is_object(json_array_get(value, 0)))
         flatten_list(x, path, value, flat);
-    else if (!json_is_null(value) && !is_of_object(path))
+    else if (!json_is_null(value) && /* not of the record itself */
+             !exam_fits("source|probe_schema|pci_names_why|host.hostname", path))
         json_object_set_new(flat, path, json_deep_copy(value));
 }
 
@@ -238,12 +226,11 @@ static bool is_told(const struct exam_result *r)
 /* {check, subject, counter, a, b}; null: B is no later, or they are not of one boot. */
 static json_t *counters_between(const struct doctor_side *a, const struct doctor_side *b)
 {
-    json_t *list = json_array();
+    json_t *list;
 
-    if (hours(a, b) <= 0) {
-        json_decref(list);
+    if (hours(a, b) <= 0)
         return json_null();
-    }
+    list = json_array();
     for (const struct exam_result *r = exam_results(b->x); r; r = r->next) {
         const struct exam_result *before = r->check->counts ? find(a->x, r) : NULL;
 
@@ -268,8 +255,7 @@ struct causes {
     bool of_b, both; /* only of this side; or of both sides */
 };
 
-/* Is `id` listed in "governor (B only), cpu-quota (A and B)"? */
-static bool is_listed(const char *text, const char *id)
+bool doctor_lists(const char *text, const char *id)
 {
     size_t n = strlen(id);
 
@@ -286,7 +272,7 @@ static void add_cause(const struct exam_result *a, const struct exam_result *b, 
     bool in_a = is_found(a), in_b = is_found(b);
 
     if (!(in_b ? exam_explains(c->other, b, c->pipe) : exam_explains(c->x, a, c->pipe)) ||
-        is_listed(c->text, check->id) || (!c->both && !(c->of_b ? in_b : in_a)))
+        doctor_lists(c->text, check->id) || (!c->both && !(c->of_b ? in_b : in_a)))
         return;
     c->text = exam_format(c->x, "%s%s%s%s", c->text, *c->text ? ", " : "", check->id,
                           c->both        ? ""
@@ -295,21 +281,13 @@ static void add_cause(const struct exam_result *a, const struct exam_result *b, 
                                          : " (A only)");
 }
 
-/* "governor, cpu-quota": the findings that differ and concern the component. */
+/* "governor, cpu-quota": the findings that differ and concern the component; or "governor (B only)":
+ * of one side, or of both in another way. */
 static const char *causes_of(const struct doctor_side *a, const struct doctor_side *b,
-                             const char *pipe)
+                             const char *pipe, bool both, bool of_b)
 {
-    struct causes c = {.x = a->x, .other = b->x, .pipe = pipe, .text = "", .both = true};
-
-    each_differing(a, b, add_cause, &c);
-    return c.text;
-}
-
-/* "governor (B only)": of one side, or of both in another way. */
-static const char *causes_on(const struct doctor_side *a, const struct doctor_side *b,
-                             const char *pipe, bool of_b)
-{
-    struct causes c = {.x = a->x, .other = b->x, .pipe = pipe, .text = "", .of_b = of_b};
+    struct causes c = {
+        .x = a->x, .other = b->x, .pipe = pipe, .text = "", .both = both, .of_b = of_b};
 
     each_differing(a, b, add_cause, &c);
     return c.text;
@@ -411,8 +389,8 @@ static void print_pipe(struct printing *p, const struct doctor_side *a, const st
                        const struct view_pipe *pipe)
 {
     size_t worse = pipe->counts[DECISION_WORSE], better = pipe->counts[DECISION_BETTER];
-    const char *on_a = causes_on(a, b, pipe->name, false),
-               *on_b = causes_on(a, b, pipe->name, true);
+    const char *on_a = causes_of(a, b, pipe->name, false, false),
+               *on_b = causes_of(a, b, pipe->name, false, true);
 
     doctor_entry(&p->pen, 2, "", 2,
                  exam_format(p->x, "%s: of %zu cases %zu worse, %zu better in B", pipe->name,
@@ -514,7 +492,7 @@ static json_t *numbers_json(const struct doctor_side *a, const struct doctor_sid
                                             "cases", (json_int_t)pipe->n_cases, "worse",
                                             (json_int_t)pipe->counts[DECISION_WORSE], "better",
                                             (json_int_t)pipe->counts[DECISION_BETTER], "findings",
-                                            causes_of(a, b, pipe->name)));
+                                            causes_of(a, b, pipe->name, true, false)));
     }
     return list;
 }
@@ -559,11 +537,7 @@ static void show_both(const struct doctor_side *a, const struct doctor_side *b, 
     const struct view *numbers = compare_numbers(&pairs, &view, &a->name, &b->name);
 
     if (as_json) {
-        json_t *json = both_json(a, b, numbers);
-
-        json_dumpf(json, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-        putchar('\n');
-        json_decref(json);
+        doctor_put(both_json(a, b, numbers));
     } else {
         print_both(stdout, a, b, numbers);
     }
@@ -585,7 +559,8 @@ int doctor_both(char *const *paths, bool as_json)
         sides[i].x = exam_new(machines[i]);
     if (sides[0].x && sides[1].x) {
         show_both(&sides[0], &sides[1], as_json);
-        status = differs(&sides[0], &sides[1]) ? EXIT_BAD : EXIT_GOOD;
+        status = has_other(sides[0].x, sides[1].x) || has_other(sides[1].x, sides[0].x) ? EXIT_BAD
+                                                                                        : EXIT_GOOD;
     } else {
         fprintf(stderr, "plumb doctor: %s\n", error);
         status = err == -EBADMSG ? EXIT_DAMAGED : err ? EXIT_USAGE : EXIT_INCOMPLETE;

@@ -155,20 +155,18 @@ static int no_check(const char *id)
 /* live: it is this machine, now. */
 static void show(struct exam *x, bool as_json, bool live, const struct measures *m)
 {
-    json_t *json = as_json ? doctor_json(x) : NULL;
-
     if (as_json) {
+        json_t *json = doctor_json(x);
+
         if (m)
             json_object_set_new(json, "measured", measures_json(m));
-        json_dumpf(json, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-        putchar('\n');
+        doctor_put(json);
     } else {
         doctor_print_results(stdout, x, live);
         if (m && m->n)
             measure_print(stdout, m);
         doctor_print_first(stdout, x, live, m && m->n);
     }
-    json_decref(json);
 }
 
 /* "governor,huge-pages": the checks that found something. */
@@ -268,18 +266,6 @@ static int examine(const char *path, const struct options *options)
     return status;
 }
 
-/* The checks, and the causes that benchmarks and tests of our own can price. */
-static int list(void)
-{
-    struct bench_list benches;
-
-    bench_list_load(&benches);
-    doctor_list(stdout);
-    measure_list(stdout, &benches);
-    bench_list_release(&benches);
-    return EXIT_GOOD;
-}
-
 static int run(const struct opts *o, void *context)
 {
     struct options *options = context;
@@ -293,8 +279,15 @@ static int run(const struct opts *o, void *context)
     }
     if (options->explain)
         return doctor_explain(stdout, options->explain) ? no_check(options->explain) : EXIT_GOOD;
-    if (options->list)
-        return list();
+    if (options->list) { /* the checks, and the causes that can be priced */
+        struct bench_list benches;
+
+        bench_list_load(&benches);
+        doctor_list(stdout);
+        measure_list(stdout, &benches);
+        bench_list_release(&benches);
+        return EXIT_GOOD;
+    }
     if (o->n_args > 2)
         return fail(EXIT_USAGE, "more than two machines: give one, or two to set side by side");
     if (options->sysroot && (o->n_args || !*options->sysroot))
@@ -306,18 +299,9 @@ static int run(const struct opts *o, void *context)
     return examine(o->n_args ? o->args[0] : options->sysroot, options);
 }
 
-/* --measure alone is --measure=found. */
-static void complete_measure(int argc, char **argv)
-{
-    static char found[] = "--measure=" MEASURE_FOUND;
-
-    for (int i = 1; i < argc; i++)
-        if (!strcmp(argv[i], "--measure") && (i + 1 == argc || *argv[i + 1] == '-'))
-            argv[i] = found;
-}
-
 int cmd_doctor(int argc, char **argv)
 {
+    static char found[] = "--measure=" MEASURE_FOUND;
     struct options options = {0};
     const struct command command = {.name = "doctor",
                                     .table = doctor_table,
@@ -327,6 +311,8 @@ int cmd_doctor(int argc, char **argv)
                                     .run = run,
                                     .context = &options};
 
-    complete_measure(argc, argv);
+    for (int i = 1; i < argc; i++) /* --measure alone is --measure=found */
+        if (!strcmp(argv[i], "--measure") && (i + 1 == argc || *argv[i + 1] == '-'))
+            argv[i] = found;
     return command_run(&command, argc, argv);
 }

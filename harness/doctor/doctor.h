@@ -37,6 +37,8 @@ void doctor_print_results(FILE *out, struct exam *x, bool live);
 void doctor_print_first(FILE *out, struct exam *x, bool live, bool measured);
 /* The object of docs/doctor.md, with the machine in it. New. */
 json_t *doctor_json(struct exam *x);
+/* Writes an object to stdout, and gives it back. */
+void doctor_put(json_t *json);
 
 /* The exit status of these results: EXIT_GOOD, EXIT_BAD or EXIT_UNDECIDED. */
 int doctor_status(struct exam *x);
@@ -72,6 +74,8 @@ const char *doctor_value_text(struct exam *x, const json_t *value);
 /* Why a result is unknown, without the fact's path: hosts and checks with one reason stand together.
  */
 const char *doctor_unknown_reason(const struct exam_result *r);
+/* Is `id` listed in "governor (B only), cpu-quota (A and B)"? */
+bool doctor_lists(const char *text, const char *id);
 /* "gpu01: Supermicro SYS-821GE-TNHR, bare metal". name NULL: the machine's own. */
 const char *doctor_machine_text(struct exam *x, const char *name);
 

@@ -76,18 +76,6 @@ static int ask(const struct hosts_run *run, struct ward *w)
     return err;
 }
 
-static void ward_release(struct ward *w)
-{
-    for (size_t i = 0; i < w->n; i++) {
-        exam_free(w->all[i].x);
-        json_decref(w->all[i].machine);
-        json_decref(w->all[i].facts);
-        json_decref(w->all[i].odd);
-        free(w->all[i].why);
-    }
-    free(w->all);
-}
-
 /* ---- Who is not like the most: by the majority of each fact */
 
 static size_t count_alike(const struct ward *w, const char *path, const json_t *value)
@@ -117,17 +105,6 @@ static const json_t *usual(const struct ward *w, const char *path, size_t *n)
     return NULL;
 }
 
-static bool is_known_odd(const struct patient *p, const char *path)
-{
-    const json_t *one;
-    size_t i;
-
-    json_array_foreach (p->odd, i, one)
-        if (exam_is(one, "path", path))
-            return true;
-    return false;
-}
-
 static void look_at_fact(struct ward *w, const char *path)
 {
     size_t alike;
@@ -139,7 +116,7 @@ static void look_at_fact(struct ward *w, const char *path)
         const json_t *own = json_object_get(w->all[i].facts, path);
 
         if (!w->all[i].facts || (own && most ? json_equal(own, most) : own == most) ||
-            is_known_odd(&w->all[i], path))
+            exam_one_of(w->all[i].odd, "path", path))
             continue;
         json_array_append_new(w->all[i].odd,
                               json_pack("{s:s, s:O?, s:O?, s:I}", "path", path, "value", own,
@@ -304,16 +281,6 @@ static const char *reason_here(const struct exam_result *r)
     return strncmp(r->text, "library_settings:", 17) ? doctor_unknown_reason(r) : JOB_UNSEEN;
 }
 
-static bool names(const char *list, const char *id)
-{
-    size_t n = strlen(id);
-
-    for (const char *at = list; (at = strstr(at, id)) != NULL; at += n)
-        if ((at == list || at[-1] == ' ') && (!at[n] || at[n] == ','))
-            return true;
-    return false;
-}
-
 static void add_lack(const struct ward *w, size_t host, const struct exam_result *r,
                      struct lack *all, size_t *n)
 {
@@ -326,7 +293,7 @@ static void add_lack(const struct ward *w, size_t host, const struct exam_result
         return;
     if (i == *n)
         all[(*n)++] = (struct lack){reason_here(r), p->name, r->matters, 0, 0, ""};
-    if (!names(all[i].checks, r->check->id))
+    if (!doctor_lists(all[i].checks, r->check->id))
         all[i].checks =
             exam_format(p->x, "%s%s%s", all[i].checks, *all[i].checks ? ", " : "", r->check->id);
     all[i].n_hosts += all[i].last != host + 1;
@@ -476,17 +443,20 @@ int doctor_hosts(const struct hosts_options *options, bool as_json)
     } else {
         find_odd(&w);
         if (as_json) {
-            json_t *json = ward_json(&w);
-
-            json_dumpf(json, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-            putchar('\n');
-            json_decref(json);
+            doctor_put(ward_json(&w));
         } else {
             print_ward(&run, &w);
         }
         status = status_of(&w);
     }
-    ward_release(&w);
+    for (size_t i = 0; i < w.n; i++) {
+        exam_free(w.all[i].x);
+        json_decref(w.all[i].machine);
+        json_decref(w.all[i].facts);
+        json_decref(w.all[i].odd);
+        free(w.all[i].why);
+    }
+    free(w.all);
     hosts_run_release(&run);
     return status;
 }

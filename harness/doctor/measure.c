@@ -62,23 +62,6 @@ static int measure_turn(struct measurement *m, measure_side_fn *side, void *arg)
     return err;
 }
 
-static bool is_narrow(const struct measurement *m, double width)
-{
-    double most = width * fmax(1, m->ratio);
-
-    return m->high - m->ratio <= most && m->ratio - m->low <= most;
-}
-
-static void set_state(struct measurement *m, int err)
-{
-    if (!err)
-        m->state = MEASURE_DONE;
-    else if (err == -ECANCELED)
-        m->state = m->n_turns ? MEASURE_STOPPED : MEASURE_TODO;
-    else
-        m->state = err == -EOPNOTSUPP ? MEASURE_SKIPPED : MEASURE_FAILED;
-}
-
 void measure_turns(struct measurement *m, const struct measure_rule *rule, measure_side_fn *side,
                    void *arg)
 {
@@ -93,11 +76,17 @@ void measure_turns(struct measurement *m, const struct measure_rule *rule, measu
         if (err || m->n_turns < look)
             continue;
         summarise(m);
-        if (is_narrow(m, rule->width) || clock_now_ns() >= until_ns)
+        double most = rule->width * fmax(1, m->ratio);
+        if ((m->high - m->ratio <= most && m->ratio - m->low <= most) || clock_now_ns() >= until_ns)
             break;
         look += look / 2;
     }
-    set_state(m, err);
+    if (!err)
+        m->state = MEASURE_DONE;
+    else if (err == -ECANCELED)
+        m->state = m->n_turns ? MEASURE_STOPPED : MEASURE_TODO;
+    else
+        m->state = err == -EOPNOTSUPP ? MEASURE_SKIPPED : MEASURE_FAILED;
     summarise(m);
 }
 
@@ -125,103 +114,44 @@ bool measure_is_of(const struct measurement *m, const char *check, const char *s
 
 /* ---- Facts of the machine ---- */
 
-static const char *number_text(size_t n, char *text, size_t len)
+/* The least path MTU of RoCE that the interfaces leave room for; 0: not known. */
+static double rdma_mtu(const json_t *machine)
 {
-    snprintf(text, len, "%zu", n);
-    return text;
-}
-
-/* "1024": the least path MTU of RoCE that the interfaces leave room for. */
-static const char *rdma_mtu_text(const json_t *machine, char *text, size_t len)
-{
-    const json_t *devices = json_object_get(machine, "rdma"), *device, *port;
-    json_int_t least = 0;
+    const json_t *device, *port;
+    double least = 0;
     size_t i, k;
 
-    json_array_foreach (devices, i, device)
+    json_array_foreach (json_object_get(machine, "rdma"), i, device)
         json_array_foreach (json_object_get(device, "ports"), k, port) {
-            json_int_t mtu = json_integer_value(json_object_get(port, "roce_mtu_bytes"));
-            least = mtu > 0 && (!least || mtu < least) ? mtu : least;
+            double mtu = exam_value(port, "roce_mtu_bytes", 0);
+            least = mtu > 0 && (!(least > 0) || mtu < least) ? mtu : least;
         }
-    return least ? number_text((size_t)least, text, len) : NULL;
+    return least;
 }
 
-static const json_t *at(const json_t *machine, const char *outer, const char *inner)
+/* Nodes with memory; 0: not known. */
+static double count_nodes(const json_t *machine)
 {
-    return json_object_get(json_object_get(machine, outer), inner);
+    const json_t *node;
+    double n = 0;
+    size_t i;
+
+    json_array_foreach (exam_at(machine, "numa.nodes"), i, node)
+        n += exam_value(node, "memory_bytes", 0) > 0;
+    return n;
 }
 
-static const char *cpus_text(const json_t *machine, char *text, size_t len)
+static double count_cpus(const json_t *machine)
 {
-    const json_t *limits = at(machine, "virtualization", "limits");
-    const char *allowed = json_string_value(json_object_get(limits, "allowed_cpus"));
-    double cpus = allowed ? exam_cpus(allowed) : 0;
+    double cpus = exam_cpus(exam_string(exam_at(machine, "virtualization.limits.allowed_cpus")));
 
-    if (cpus <= 0)
-        cpus = json_number_value(at(machine, "cpu", "threads"));
-    return cpus > 0 ? number_text((size_t)cpus, text, len) : NULL;
-}
-
-static const char *nodes_text(const json_t *machine, char *text, size_t len)
-{
-    const json_t *nodes = at(machine, "numa", "nodes"), *node;
-    size_t i, n = 0;
-
-    json_array_foreach (nodes, i, node)
-        n += json_number_value(json_object_get(node, "memory_bytes")) > 0;
-    return n ? number_text(n, text, len) : NULL;
-}
-
-/* Those that CUDA shows; where it was not asked, only that there is none. */
-static const char *gpus_text(const json_t *machine, char *text, size_t len)
-{
-    const json_t *shown = json_object_get(at(machine, "gpus", "cuda"), "devices");
-    const json_t *all = at(machine, "gpus", "devices");
-
-    if (json_is_integer(shown))
-        return number_text((size_t)json_integer_value(shown), text, len);
-    return json_is_array(all) && !json_array_size(all) ? "0" : NULL;
-}
-
-static const char *quota_text(const json_t *machine, char *text, size_t len)
-{
-    const json_t *quota = json_object_get(at(machine, "virtualization", "limits"), "cpu_quota");
-
-    if (json_is_number(quota)) {
-        snprintf(text, len, "%g", json_number_value(quota));
-        return text;
-    }
-    return json_string_value(quota);
-}
-
-static const char *rdma_text(const json_t *machine, char *text, size_t len)
-{
-    const json_t *rdma = json_object_get(machine, "rdma");
-
-    return json_is_array(rdma) ? number_text(json_array_size(rdma), text, len) : NULL;
-}
-
-static const char *huge_pages_text(const json_t *machine, char *text, size_t len)
-{
-    (void)text;
-    (void)len;
-    return json_string_value(
-        json_object_get(at(machine, "memory", "transparent_huge_pages"), "enabled"));
-}
-
-static const char *guest_text(const json_t *machine, char *text, size_t len)
-{
-    const json_t *guest = at(machine, "virtualization", "guest");
-
-    (void)text;
-    (void)len;
-    return !json_is_boolean(guest) ? NULL : json_is_true(guest) ? "true" : "false";
+    return cpus > 0 ? cpus : json_number_value(exam_at(machine, "cpu.threads"));
 }
 
 /* "+reno+cubic+" */
 static const char *congestion_text(const json_t *machine, char *text, size_t len)
 {
-    const json_t *all = at(machine, "tcp", "congestion_controls"), *name;
+    const json_t *all = exam_at(machine, "tcp.congestion_controls"), *name;
     size_t i, used = (size_t)snprintf(text, len, "+");
 
     json_array_foreach (all, i, name)
@@ -230,20 +160,41 @@ static const char *congestion_text(const json_t *machine, char *text, size_t len
     return json_is_array(all) ? text : NULL;
 }
 
-static const struct {
-    const char *name;
-    const char *(*text)(const json_t *machine, char *text, size_t len);
-} facts[] = {{"cpus", cpus_text},         {"nodes", nodes_text},
-             {"gpus", gpus_text},         {"rdma", rdma_text},
-             {"quota", quota_text},       {"huge_pages", huge_pages_text},
-             {"guest", guest_text},       {"congestion", congestion_text},
-             {"rdma_mtu", rdma_mtu_text}, {NULL, NULL}};
-
 const char *measure_fact(const json_t *machine, const char *name, size_t len, char *text,
                          size_t text_len)
 {
-    for (size_t i = 0; facts[i].name; i++)
-        if (strlen(facts[i].name) == len && !strncmp(facts[i].name, name, len))
-            return facts[i].text(machine, text, text_len);
+    const json_t *quota = exam_at(machine, "virtualization.limits.cpu_quota"),
+                 *guest = exam_at(machine, "virtualization.guest"),
+                 *gpus = exam_at(machine, "gpus.devices"), *rdma = json_object_get(machine, "rdma");
+    double cuda = exam_value(exam_at(machine, "gpus.cuda"), "devices", -1);
+    const struct {
+        const char *name;
+        double number; /* below 0: not known */
+    } numbers[] = {{"cpus", count_cpus(machine) > 0 ? count_cpus(machine) : -1},
+                   {"nodes", count_nodes(machine) > 0 ? count_nodes(machine) : -1},
+                   /* those that CUDA shows; where it was not asked, only that there is none */
+                   {"gpus", cuda < 0 && json_is_array(gpus) && !json_array_size(gpus) ? 0 : cuda},
+                   {"rdma", json_is_array(rdma) ? (double)json_array_size(rdma) : -1},
+                   {"rdma_mtu", rdma_mtu(machine) > 0 ? rdma_mtu(machine) : -1},
+                   {"quota", json_is_number(quota) ? json_number_value(quota) : -1}};
+    const struct {
+        const char *name, *text; /* NULL: not known */
+    } texts[] = {
+        {"quota", json_string_value(quota)},
+        {"guest", json_is_boolean(guest) ? (json_is_true(guest) ? "true" : "false") : NULL},
+        {"huge_pages",
+         json_string_value(exam_at(machine, "memory.transparent_huge_pages.enabled"))}};
+
+    if (len == strlen("congestion") && !strncmp(name, "congestion", len))
+        return congestion_text(machine, text, text_len);
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+        if (strlen(numbers[i].name) == len && !strncmp(numbers[i].name, name, len) &&
+            numbers[i].number >= 0) {
+            snprintf(text, text_len, "%g", numbers[i].number);
+            return text;
+        }
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+        if (strlen(texts[i].name) == len && !strncmp(texts[i].name, name, len))
+            return texts[i].text;
     return NULL;
 }

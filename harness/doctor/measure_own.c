@@ -101,17 +101,6 @@ struct window {
     struct ledger_ticks ticks[2];
 };
 
-static void read_ticks(const struct window *w, struct ledger_ticks *ticks)
-{
-    FILE *f = fopen("/proc/stat", "re");
-
-    *ticks = (struct ledger_ticks){NAN, NAN, NAN};
-    if (f) {
-        ledger_ticks(f, w->cpus, w->n, ticks);
-        fclose(f);
-    }
-}
-
 static void read_window(const struct worker *worker, bool end)
 {
     struct window *w = worker->window;
@@ -119,7 +108,13 @@ static void read_window(const struct worker *worker, bool end)
     if (worker->cpu != w->cpus[0])
         return;
     ledger_mark(&w->marks[end]);
-    read_ticks(w, &w->ticks[end]);
+    FILE *f = fopen("/proc/stat", "re");
+
+    w->ticks[end] = (struct ledger_ticks){NAN, NAN, NAN};
+    if (f) {
+        ledger_ticks(f, w->cpus, w->n, &w->ticks[end]);
+        fclose(f);
+    }
 }
 
 static void *spin(void *arg)
@@ -282,15 +277,6 @@ static double wake_us(struct sleeper *s, uint64_t idle_ns)
     return (double)(woken_ns - begin_ns) / 1e3;
 }
 
-static void end_sleeper(struct sleeper *s, pthread_t thread)
-{
-    const uint64_t one = 1;
-
-    atomic_store(&s->stop, true);
-    if (write(s->fd, &one, sizeof(one)) == sizeof(one))
-        pthread_join(thread, NULL);
-}
-
 static int measure_wakes(struct sleeper *s, bool with, double *value)
 {
     double us[WAKES];
@@ -302,7 +288,11 @@ static int measure_wakes(struct sleeper *s, bool with, double *value)
     for (int i = 0; i < WAKES; i++)
         us[i] = wake_us(s, with ? LONG_IDLE_NS : SHORT_IDLE_NS);
     *value = stats_median(us, WAKES);
-    end_sleeper(s, thread);
+    const uint64_t one = 1;
+
+    atomic_store(&s->stop, true);
+    if (write(s->fd, &one, sizeof(one)) == sizeof(one))
+        pthread_join(thread, NULL);
     return 0;
 }
 

@@ -106,27 +106,21 @@ static void add(struct measures *m, const struct bench_info *bench, const struct
     one->command = command_of(bench, e, variable);
 }
 
-/* One for each variable that is set, of those that the cause is about: each has its own price. */
-static void add_each(struct measures *m, const struct bench_info *bench,
-                     const struct bench_experiment *e)
-{
-    char names[VARIABLES_SIZE] = "";
-
-    if (!e->unset || !*variables_set(e->unset, names, sizeof(names)))
-        add(m, bench, NULL, e, NULL);
-    else
-        for (char *save = names, *name; (name = strsep(&save, " ")) != NULL;)
-            add(m, bench, NULL, e, name);
-}
-
 /* Adds each cause that is chosen. */
 static void add_all(struct measures *m, const char *only)
 {
     for (size_t i = 0; i < m->benches->n; i++) {
         const struct bench_info *b = &m->benches->benches[i];
         for (const struct bench_experiment *e = b->rows.experiments; e->check; e++)
-            if (is_chosen(only, e->check))
-                add_each(m, b, e);
+            if (is_chosen(only, e->check)) {
+                char names[VARIABLES_SIZE] = "";
+
+                if (!e->unset || !*variables_set(e->unset, names, sizeof(names)))
+                    add(m, b, NULL, e, NULL);
+                else
+                    for (char *save = names, *name; (name = strsep(&save, " ")) != NULL;)
+                        add(m, b, NULL, e, name);
+            }
     }
     for (const struct measure_own *own = measure_own; own->cause.check; own++)
         if (is_chosen(only, own->cause.check))

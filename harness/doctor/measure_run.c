@@ -16,24 +16,6 @@
 
 /* ---- The environment of a side ---- */
 
-/* Takes the variable away; its value, for show_variable(). NULL: it is not set. */
-static char *hide_variable(const char *name)
-{
-    const char *set = name ? getenv(name) : NULL;
-    char *value = set ? xstrdup(set) : NULL;
-
-    if (value)
-        unsetenv(name);
-    return value;
-}
-
-static void show_variable(const char *name, char *value)
-{
-    if (value)
-        setenv(name, value, 1);
-    free(value);
-}
-
 /* ---- One side, by a benchmark ---- */
 
 /* Short, since what varies is between launches, and there are many of them. A cause with a budget of
@@ -81,12 +63,6 @@ static const char *cell_of(const void *arg, const char *name, size_t len)
     return table_text(at->t, at->row, text);
 }
 
-static bool is_the_row(const struct bench_experiment *e, const struct table *t, size_t row)
-{
-    return !strcmp(table_text(t, row, "metric"), e->metric) &&
-           condition_holds(e->where ? e->where : "", cell_of, &(struct table_row){t, row});
-}
-
 static bool more_is_better(const struct measurement *m, const struct unit *unit)
 {
     for (const struct bench_metric *k = m->bench->rows.metrics; k->name; k++)
@@ -95,21 +71,15 @@ static bool more_is_better(const struct measurement *m, const struct unit *unit)
     return unit->higher_is_better;
 }
 
-/* Counts what shows that the cause is at work. */
-static void take_count(struct measurement *m, const struct table *t)
-{
-    for (size_t row = 0; row < t->n_rows; row++)
-        if (!strcmp(table_text(t, row, "metric"), m->cause->counts))
-            m->counted += fmax(0, table_number(t, row, "value")); /* NaN: an empty cell */
-}
-
 static int take_value(struct measurement *m, const struct table *t, double *value)
 {
     const struct unit *unit = NULL;
     size_t found = 0;
 
     for (size_t row = 0; row < t->n_rows; row++) {
-        if (!is_the_row(m->cause, t, row))
+        if (!(!strcmp(table_text(t, row, "metric"), m->cause->metric) &&
+              condition_holds(m->cause->where ? m->cause->where : "", cell_of,
+                              &(struct table_row){t, row})))
             continue;
         found++;
         *value = table_number(t, row, "value");
@@ -147,8 +117,11 @@ static int read_rows(struct measurement *m, const struct launched *l, bool with,
     int err = table_parse(m->bench->name, text.text, text.size, &t, m->reason, sizeof(m->reason));
     if (!err)
         err = l->record.state == LAUNCH_DONE ? take_value(m, &t, value) : take_reason(m, l, &t);
-    if (!err && with && m->cause->counts)
-        take_count(m, &t);
+    if (!err && with && m->cause->counts) {
+        for (size_t row = 0; row < t.n_rows; row++)
+            if (!strcmp(table_text(&t, row, "metric"), m->cause->counts))
+                m->counted += fmax(0, table_number(&t, row, "value")); /* NaN: an empty cell */
+    }
     table_release(&t);
     buffer_release(&text);
     return err;
@@ -156,13 +129,18 @@ static int read_rows(struct measurement *m, const struct launched *l, bool with,
 
 static int launch_side(struct running *r, struct measurement *m, bool with, double *value)
 {
+    const char *set = !with && m->variable ? getenv(m->variable) : NULL;
+    char *hidden = set ? xstrdup(set) : NULL;
     struct launched launched = {0};
     struct launch l;
 
     side_launch(r, m, with, &l);
-    char *hidden = with ? NULL : hide_variable(m->variable);
+    if (hidden)
+        unsetenv(m->variable);
     int err = launch_run(&r->context, &l, &launched);
-    show_variable(m->variable, hidden);
+    if (hidden)
+        setenv(m->variable, hidden, 1);
+    free(hidden);
     if (err)
         snprintf(m->reason, sizeof(m->reason), "cannot launch '%s': %s", l.bench, strerror(-err));
     else
@@ -220,15 +198,6 @@ static uint64_t side_ns(const struct running *r, const struct measurement *m)
     return ns;
 }
 
-static size_t count_todo(const struct measures *m)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < m->n; i++)
-        n += m->all[i].state == MEASURE_TODO;
-    return n;
-}
-
 /* The starts of programs come on top. */
 static void say_duration(const struct running *r, size_t n, FILE *chatter)
 {
@@ -250,9 +219,11 @@ static void say_duration(const struct running *r, size_t n, FILE *chatter)
 int measure_run(struct measures *m, FILE *chatter)
 {
     struct running r = {.all = m};
-    size_t n = count_todo(m), sides = 4 * MEASURE_TURNS_MIN;
+    size_t n = 0, sides = 4 * MEASURE_TURNS_MIN;
     int err = 0;
 
+    for (size_t i = 0; i < m->n; i++)
+        n += m->all[i].state == MEASURE_TODO;
     if (!n)
         return 0;
     r.context = (struct launch_context){.benches = m->benches,

@@ -136,19 +136,6 @@ static void print_priced(FILE *out, const struct measurement *m, size_t width)
     wrap_print(out, m->command, INDENT, width);
 }
 
-/* One line for those of one id and reason. */
-static void print_skipped(FILE *out, const struct measures *m, size_t i, size_t width)
-{
-    const struct measurement *one = &m->all[i], *last = i ? one - 1 : NULL;
-    char text[700];
-
-    if (last && !strcmp(last->cause->check, one->cause->check) &&
-        !strcmp(last->reason, one->reason))
-        return;
-    snprintf(text, sizeof(text), "%s: skipped: %s", one->cause->check, one->reason);
-    wrap_print(out, text, 2, width);
-}
-
 void measure_print(FILE *out, const struct measures *m)
 {
     size_t width = wrap_width(out);
@@ -157,9 +144,17 @@ void measure_print(FILE *out, const struct measures *m)
     for (size_t i = 0; i < m->n; i++)
         if (m->all[i].state != MEASURE_SKIPPED)
             print_priced(out, &m->all[i], width);
-    for (size_t i = 0; i < m->n; i++)
-        if (m->all[i].state == MEASURE_SKIPPED)
-            print_skipped(out, m, i, width);
+    for (size_t i = 0; i < m->n; i++) {
+        const struct measurement *one = &m->all[i], *last = i ? one - 1 : NULL;
+        char text[700];
+
+        if (one->state != MEASURE_SKIPPED ||
+            (last && !strcmp(last->cause->check, one->cause->check) &&
+             !strcmp(last->reason, one->reason)))
+            continue; /* one line for those of one id and reason */
+        snprintf(text, sizeof(text), "%s: skipped: %s", one->cause->check, one->reason);
+        wrap_print(out, text, 2, width);
+    }
 }
 
 /* A cause of several figures has an entry for each: it is listed once. */

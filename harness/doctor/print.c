@@ -79,7 +79,7 @@ static size_t count_unknown(struct exam *x, bool matters)
 }
 
 /* Why it is not known, without the fact's path: "cpu.clock.boost: not recorded". */
-static const char *reason_of(const struct exam_result *r)
+const char *doctor_unknown_reason(const struct exam_result *r)
 {
     const char *colon = strstr(r->text, ": "), *end = strrchr(r->text, ':');
 
@@ -88,15 +88,10 @@ static const char *reason_of(const struct exam_result *r)
     return colon && strcspn(r->text, " ") > (size_t)(colon - r->text) ? colon + 2 : r->text;
 }
 
-const char *doctor_unknown_reason(const struct exam_result *r)
-{
-    return reason_of(r);
-}
-
 static bool is_alike(const struct exam_result *a, const struct exam_result *b)
 {
     return b->state == EXAM_UNKNOWN && a->matters == b->matters &&
-           !strcmp(reason_of(a), reason_of(b));
+           !strcmp(doctor_unknown_reason(a), doctor_unknown_reason(b));
 }
 
 /* Was this reason shown with an earlier result; or, of_check, with one of the same check? */
@@ -134,7 +129,7 @@ static void print_reason(const struct doctor_pen *p, struct exam *x,
 {
     const char *more = NULL;
 
-    doctor_entry(p, 2, "", 2, reason_of(first));
+    doctor_entry(p, 2, "", 2, doctor_unknown_reason(first));
     doctor_entry(p, 6, "", 6, checks_with(x, first));
     for (const struct exam_result *r = first; first->matters && r; r = r->next) {
         if (!is_alike(first, r) || !r->check->more || r->check->more == more)
@@ -156,12 +151,6 @@ static void print_unknown(const struct doctor_pen *p, struct exam *x)
         print_reason(p, x, r);
         last = r;
     }
-}
-
-/* Measured here, and seen to cost nothing. */
-static bool is_free(const struct exam_result *r)
-{
-    return r->cost.basis == EXAM_MEASURED && r->cost.low <= 0;
 }
 
 /* Do rights keep back something that matters? */
@@ -208,7 +197,7 @@ static void print_first(const struct doctor_pen *p, struct exam *x, bool live, s
         char number[16], share[80] = "";
 
         if (found <= few || r->state != EXAM_FOUND || exam_repeats(x, r) || !*r->remedy ||
-            is_free(r))
+            (r->cost.basis == EXAM_MEASURED && r->cost.low <= 0))
             continue;
         if (!n)
             doctor_heading(p, "DO FIRST");
@@ -295,6 +284,13 @@ json_t *doctor_json(struct exam *x)
                      (json_int_t)exam_count(x, EXAM_FINE), "not applicable",
                      (json_int_t)exam_count(x, EXAM_NOT_APPLICABLE), "results", results, "machine",
                      exam_machine(x));
+}
+
+void doctor_put(json_t *json)
+{
+    json_dumpf(json, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    putchar('\n');
+    json_decref(json);
 }
 
 int doctor_status(struct exam *x)

@@ -9,7 +9,7 @@
 
 static bool is_nic(const json_t *device)
 {
-    return exam_is(device, "kind", "ethernet") || exam_is(device, "kind", "infiniband");
+    return exam_fits("ethernet|infiniband", exam_name(device, "kind"));
 }
 
 static bool is_gpu(const json_t *device)
@@ -27,39 +27,26 @@ static const char *address_of(const json_t *device)
 /* Has no lanes of its own. */
 static bool is_made_up(const json_t *device)
 {
-    return exam_is(device, "nature", "paravirtual") || exam_is(device, "nature", "emulated") ||
-           exam_is(device, "nature", "sriov-vf") || exam_is(device, "nature", "software");
-}
-
-/* What the active ports of one RDMA device carry. */
-static double rdma_gbits_per_s(const json_t *rdma)
-{
-    const json_t *port;
-    double gbits = 0;
-    size_t i;
-
-    json_array_foreach (json_object_get(rdma, "ports"), i, port)
-        if (exam_is(port, "state", "ACTIVE"))
-            gbits += exam_value(port, "rate_gbits_per_s", 0);
-    return gbits;
+    return exam_fits("paravirtual|emulated|sriov-vf|software", exam_name(device, "nature"));
 }
 
 /* What the ports of one function can carry; 0: not known, or no adapter. A port may be there twice,
  * as an interface and as a port of RDMA, or only once: InfiniBand without IPoIB has no interface. */
 static double function_gbytes_per_s(const struct exam *x, const json_t *device)
 {
-    const json_t *nic;
+    const json_t *nic, *port;
     double net = 0, rdma = 0;
-    size_t i;
+    size_t i, k;
 
     if (!is_nic(device))
         return 0;
-    json_array_foreach (json_object_get(exam_machine(x), "network"), i, nic)
+    json_array_foreach (exam_peek(x, "network"), i, nic)
         if (exam_is(nic, "pci", address_of(device)))
             net += exam_value(nic, "speed_gbits_per_s", 0);
-    json_array_foreach (json_object_get(exam_machine(x), "rdma"), i, nic)
-        if (exam_is(nic, "pci", address_of(device)) && !is_made_up(nic))
-            rdma += rdma_gbits_per_s(nic);
+    json_array_foreach (exam_peek(x, "rdma"), i, nic)
+        json_array_foreach (json_object_get(nic, "ports"), k, port)
+            if (exam_is(nic, "pci", address_of(device)) && !is_made_up(nic) && exam_is_active(port))
+                rdma += exam_value(port, "rate_gbits_per_s", 0);
     return (rdma > net ? rdma : net) / 8;
 }
 
@@ -83,7 +70,7 @@ static double port_gbytes_per_s(const struct exam *x, const json_t *device)
 
     if (!is_nic(device))
         return 0;
-    json_array_foreach (json_object_get(exam_machine(x), "pci"), i, other)
+    json_array_foreach (exam_peek(x, "pci"), i, other)
         if (!is_made_up(other) && is_one_slot(x, device, other))
             sum += function_gbytes_per_s(x, other);
     return sum;
@@ -103,100 +90,88 @@ static bool may_rest(const json_t *device, const json_t *link)
            exam_value(link, "now_gt_s", 0) < exam_value(link, "best_gt_s", 0);
 }
 
-#define RUNS(link)                                                                                 \
-    exam_value(link, "now_width", 0), exam_value(link, "now_gt_s", 0),                             \
-        exam_value(link, "best_width", 0), exam_value(link, "best_gt_s", 0)
-
-static void find_link(struct exam *x, const json_t *device, const json_t *link, const char *subject)
+/* `way`: where the link is on the way from another device. */
+static void find_link(struct exam *x, const json_t *device, const json_t *link, const char *way)
 {
     double now = exam_value(link, "now_gbytes_per_s", 0),
-           best = exam_value(link, "best_gbytes_per_s", 0), ports = port_gbytes_per_s(x, device);
+           best = exam_value(link, "best_gbytes_per_s", 0), ports = port_gbytes_per_s(x, device),
+           width = exam_value(link, "now_width", 0), best_width = exam_value(link, "best_width", 0);
     const char *port = exam_name(link, "port");
-    struct exam_result *r;
 
-    if (strcmp(subject, address_of(device)) != 0)
-        r = exam_found(
-            x, subject,
-            "on the way to %s, the link runs at x%.0f, %.1f GT/s; both ends could do x%.0f, %.1f",
-            address_of(device), RUNS(link));
-    else
-        r = exam_found(
-            x, subject, "the link runs at x%.0f, %.1f GT/s; both ends could do x%.0f, %.1f%s",
-            RUNS(link),
-            may_rest(device, link) ? "; an idle GPU lowers its speed too: look again under load"
-                                   : "");
+    exam_found(x, "%sthe link runs at x%.0f, %.1f GT/s; both ends could do x%.0f, %.1f%s", way,
+               width, exam_value(link, "now_gt_s", 0), best_width, exam_value(link, "best_gt_s", 0),
+               may_rest(device, link) ? "; an idle GPU lowers its speed too: look again under load"
+                                      : "");
     if (may_rest(device, link)) /* lanes are lost for sure, its speed perhaps at rest alone */
-        exam_price(x, r, 1 - exam_value(link, "now_width", 0) / exam_value(link, "best_width", 1),
-                   "bandwidth of the PCIe link", "at least 1 - %.0f/%.0f lanes",
-                   exam_value(link, "now_width", 0), exam_value(link, "best_width", 0));
+        exam_price(x, 1 - width / exam_value(link, "best_width", 1), "bandwidth of the PCIe link",
+                   "at least 1 - %.0f/%.0f lanes", width, best_width);
     else if (ports > 0 && ports < best)
-        exam_price(x, r, 1 - now / ports, "network bandwidth", "1 - %.4g/%.4g GB/s of the ports",
-                   now, ports);
+        exam_price(x, 1 - now / ports, "network bandwidth", "1 - %.4g/%.4g GB/s of the ports", now,
+                   ports);
     else if (best > 0)
-        exam_price(x, r, 1 - now / best, "bandwidth of the PCIe link", "1 - %.4g/%.4g GB/s", now,
+        exam_price(x, 1 - now / best, "bandwidth of the PCIe link", "1 - %.4g/%.4g GB/s", now,
                    best);
     if (is_narrow(link))
-        exam_remedy(x, r, "reseat %s, check its riser and the slot's bifurcation in the firmware",
-                    subject);
+        exam_remedy(x, "reseat %s, check its riser and the slot's bifurcation in the firmware",
+                    exam_judged(x));
     else
-        exam_remedy(x, r, "check the speed of port %s in the firmware, the riser and the cable",
+        exam_remedy(x, "check the speed of port %s in the firmware, the riser and the cable",
                     *port ? port : "above");
 }
 
-/* A link that is below its best, and still above what the adapter's ports carry, costs nothing. */
-static bool is_enough(const struct exam *x, const json_t *device, const json_t *link)
+static void judge_link(struct exam *x, const json_t *device, const json_t *link)
 {
+    const char *name = exam_name(link, "device"), *address = address_of(device),
+               *subject = *name ? name : address;
     double ports = port_gbytes_per_s(x, device);
-
-    return ports > 0 && exam_value(link, "now_gbytes_per_s", 0) > ports;
-}
-
-static void look_at_link(struct exam *x, const json_t *device, const json_t *link)
-{
-    const char *name = exam_name(link, "device"), *subject = *name ? name : address_of(device);
     bool down;
 
     if (exam_has(x, subject)) /* a link of several devices */
         return;
+    exam_about(x, subject);
     if (!exam_get(x, link, "now_gbytes_per_s") || !exam_get(x, link, "best_gbytes_per_s"))
         exam_get(x, link, "max_width");
-    if (!exam_flag(x, subject, link, "downtrained", &down))
+    if (!exam_flag(x, link, "downtrained", &down))
         return;
-    if (!down || is_enough(x, device, link))
-        exam_fine(x, subject);
+    /* one that is below its best, and above what the adapter's ports carry, costs nothing */
+    if (!down || (ports > 0 && exam_value(link, "now_gbytes_per_s", 0) > ports))
+        exam_fine(x);
     else if (may_rest(device, link) && !is_narrow(link))
-        exam_unknown(x, subject,
+        exam_unknown(x,
                      "the link rests at %.1f of %.1f GT/s, as idle GPUs do: look again under load",
                      exam_value(link, "now_gt_s", 0), exam_value(link, "best_gt_s", 0));
     else
-        find_link(x, device, link, subject);
+        find_link(x, device, link,
+                  strcmp(subject, address) != 0 ? exam_format(x, "on the way to %s, ", address)
+                                                : "");
 }
 
 /* Devices whose link carries what is measured. */
 static bool is_pipe(const json_t *device)
 {
-    return is_nic(device) || is_gpu(device) || exam_is(device, "kind", "nvme") ||
-           exam_is(device, "kind", "accelerator") || exam_is(device, "kind", "nvswitch");
+    return !is_made_up(device) && exam_fits("ethernet|infiniband|gpu|nvme|accelerator|nvswitch",
+                                            exam_name(device, "kind"));
 }
 
-static void look_links(struct exam *x)
+static bool links_of(struct exam *x, const json_t *device)
 {
-    const json_t *devices = exam_list(x, "pci"), *device, *link;
-    size_t i, k;
+    const json_t *link = exam_fact(x, device, "link");
+    size_t i;
 
-    json_array_foreach (devices, i, device) {
-        if (!is_pipe(device) || is_made_up(device))
-            continue;
-        link = exam_fact(x, address_of(device), device, "link");
-        if (link)
-            look_at_link(x, device, link);
-        json_array_foreach (json_object_get(device, "uplinks"), k, link)
-            look_at_link(x, device, link);
-    }
+    if (link)
+        judge_link(x, device, link);
+    json_array_foreach (json_object_get(device, "uplinks"), i, link)
+        judge_link(x, device, link);
+    return false;
+}
+
+static bool has_slot(const json_t *device)
+{
+    return is_pipe(device) && !exam_is(device, "kind", "nvswitch");
 }
 
 /* The device can do more than the slot that it is in. */
-static void look_at_slot(struct exam *x, const json_t *device)
+static bool slot_of(struct exam *x, const json_t *device)
 {
     const json_t *link = json_object_get(device, "link");
     double gt_s = exam_value(link, "max_gt_s", 0), width = exam_value(link, "max_width", 0),
@@ -206,46 +181,26 @@ static void look_at_slot(struct exam *x, const json_t *device)
            path = exam_value(link, "best_gbytes_per_s", 0), ports = port_gbytes_per_s(x, device);
     bool full =
         exam_value(link, "best_gt_s", 0) >= gt_s && exam_value(link, "best_width", 0) >= width;
-    struct exam_result *r;
 
     exam_get(x, device, "link");
-    if (!(path > 0) || !(most > 0)) {
-        exam_unknown(x, address_of(device), "what its slot can do: %s",
-                     json_is_object(link) ? exam_name(link, "best_gt_s_why")
-                                          : exam_name(device, "link_why"));
-        return;
-    }
-    if (full || path >= most || (ports > 0 && path > ports)) {
-        exam_fine(x, address_of(device));
-        return;
-    }
-    if (is_nic(device) && !(ports > 0)) {
-        exam_unknown(x, address_of(device),
-                     "its slot offers less than it can do, and no rate of an active port is known");
-        return;
-    }
-    r = exam_found(x, address_of(device),
-                   "its slot offers x%.0f at %.1f GT/s of the x%.0f at %.1f GT/s that it can do",
-                   exam_value(link, "best_width", 0), exam_value(link, "best_gt_s", 0),
-                   exam_value(link, "max_width", 0), exam_value(link, "max_gt_s", 0));
+    if (!(path > 0) || !(most > 0))
+        return exam_unknown(x, "what its slot can do: %s",
+                            json_is_object(link) ? exam_name(link, "best_gt_s_why")
+                                                 : exam_name(device, "link_why"));
+    if (full || path >= most || (ports > 0 && path > ports))
+        return true;
+    if (is_nic(device) && !(ports > 0))
+        return exam_unknown(
+            x, "its slot offers less than it can do, and no rate of an active port is known");
+    exam_found(x, "its slot offers x%.0f at %.1f GT/s of the x%.0f at %.1f GT/s that it can do",
+               exam_value(link, "best_width", 0), exam_value(link, "best_gt_s", 0), width, gt_s);
     if (ports > 0)
-        exam_price(x, r, 1 - path / ports, "network bandwidth", "1 - %.4g/%.4g GB/s of the ports",
+        exam_price(x, 1 - path / ports, "network bandwidth", "1 - %.4g/%.4g GB/s of the ports",
                    path, ports);
     else
-        exam_price(x, r, 1 - path / most, "bandwidth of the device's link", "1 - %.4g/%.4g GB/s",
-                   path, most);
-    exam_remedy(x, r, "move %s to a slot of x%.0f at %.1f GT/s", address_of(device),
-                exam_value(link, "max_width", 0), exam_value(link, "max_gt_s", 0));
-}
-
-static void look_slots(struct exam *x)
-{
-    const json_t *devices = exam_list(x, "pci"), *device;
-    size_t i;
-
-    json_array_foreach (devices, i, device)
-        if (is_pipe(device) && !is_made_up(device) && !exam_is(device, "kind", "nvswitch"))
-            look_at_slot(x, device);
+        exam_price(x, 1 - path / most, "bandwidth of the device's link", "1 - %.4g/%.4g GB/s", path,
+                   most);
+    return exam_remedy(x, "move %s to a slot of x%.0f at %.1f GT/s", exam_judged(x), width, gt_s);
 }
 
 /* ---- From device to device */
@@ -255,18 +210,21 @@ static size_t count_gpus(const struct exam *x)
     const json_t *device;
     size_t n = 0, i;
 
-    json_array_foreach (json_object_get(exam_machine(x), "pci"), i, device)
+    json_array_foreach (exam_peek(x, "pci"), i, device)
         n += is_gpu(device) && !is_made_up(device) &&
              !json_is_null(json_object_get(device, "link")); /* the processor's own */
     return n;
 }
 
+static bool has_gpus(struct exam *x)
+{
+    return count_gpus(x) > 0;
+}
+
 /* The device that is below the same switch as this one; "": none. */
 static const char *neighbour(const struct exam *x, const char *address)
 {
-    const json_t *const lists[] = {
-        json_object_get(exam_machine(x), "proximity"),
-        json_object_get(json_object_get(exam_machine(x), "gpus"), "pairs")};
+    const json_t *const lists[] = {exam_peek(x, "proximity"), exam_peek(x, "gpus.pairs")};
     static const char *const keys[][2] = {{"gpu", "nic"}, {"a", "b"}};
     const json_t *pair;
     size_t i;
@@ -274,7 +232,7 @@ static const char *neighbour(const struct exam *x, const char *address)
     for (int k = 0; k < 2; k++)
         json_array_foreach (lists[k], i, pair)
             for (int end = 0; end < 2; end++)
-                if ((exam_is(pair, "relation", "PIX") || exam_is(pair, "relation", "PXB")) &&
+                if (exam_fits("PIX|PXB", exam_name(pair, "relation")) &&
                     exam_is(pair, keys[k][end], address))
                     return exam_name(pair, keys[k][!end]);
     return "";
@@ -282,55 +240,39 @@ static const char *neighbour(const struct exam *x, const char *address)
 
 /* Without root: the kernel puts two devices below one switch into one IOMMU group where the ports
  * between them do not redirect, and into two where it switched redirection on when it started. */
-static void guess_redirect(struct exam *x, const json_t *device, const json_t *other)
+static bool guess_redirect(struct exam *x, const json_t *device, const json_t *other)
 {
     const json_t *group = exam_get(x, device, "iommu_group"),
                  *others = json_object_get(other, "iommu_group");
-    struct exam_result *r;
 
-    if (group && json_is_integer(others) && json_equal(group, others)) {
-        exam_fine(x, address_of(device));
-        return;
-    }
-    r = exam_unknown(x, address_of(device), "acs_redirect: %s%s",
-                     exam_name(device, "acs_redirect_why"),
-                     group ? "; its IOMMU group hints that the kernel switched ACS on" : "");
-    r->matters = group != NULL;
+    if (group && json_is_integer(others) && json_equal(group, others))
+        return true;
+    exam_unknown(x, "acs_redirect: %s%s", exam_name(device, "acs_redirect_why"),
+                 group ? "; its IOMMU group hints that the kernel switched ACS on" : "")
+        ->matters = group != NULL;
+    return true;
 }
 
-static void look_acs(struct exam *x)
+static bool redirect_of(struct exam *x, const json_t *device)
 {
-    const json_t *devices, *device;
-    size_t i;
+    const char *other = neighbour(x, exam_judged(x));
+    const json_t *redirect;
 
-    if (!exam_metal(x) || !count_gpus(x))
-        return;
-    devices = exam_list(x, "pci");
-    json_array_foreach (devices, i, device) {
-        const char *address = address_of(device), *other = neighbour(x, address);
-        const json_t *redirect;
-
-        if (!*other)
-            continue;
-        if (exam_is(device, "driver", "vfio-pci")) {
-            exam_not_applicable(x, address,
-                                "guests have it, and ACS keeps them apart: see "
-                                "peer-translation");
-            continue;
-        }
-        redirect = exam_get(x, device, "acs_redirect");
-        if (json_is_true(redirect))
-            exam_remedy(x,
-                        exam_found(x, address,
-                                   "ACS sends its traffic to other devices through the root, not "
-                                   "through their switch"),
-                        "sudo setpci -s %s ECAP_ACS+6.w=0000 (each port of the switch)",
-                        exam_name(json_object_get(device, "link"), "port"));
-        else if (redirect)
-            exam_fine(x, address);
-        else
-            guess_redirect(x, device, exam_device(x, other));
+    if (!*other)
+        return false;
+    if (exam_is(device, "driver", "vfio-pci"))
+        return exam_not_applicable(
+            x, "guests have it, and ACS keeps them apart: see peer-translation");
+    redirect = exam_get(x, device, "acs_redirect");
+    if (!redirect)
+        return guess_redirect(x, device, exam_device(x, other));
+    if (json_is_true(redirect)) {
+        exam_found(x, "ACS sends its traffic to other devices through the root, not through their "
+                      "switch");
+        exam_remedy(x, "sudo setpci -s %s ECAP_ACS+6.w=0000 (each port of the switch)",
+                    exam_name(json_object_get(device, "link"), "port"));
     }
+    return true;
 }
 
 /* Adapters below this rate do not feel it. */
@@ -341,7 +283,7 @@ static bool has_fast_adapter(const struct exam *x)
     const json_t *device;
     size_t i;
 
-    json_array_foreach (json_object_get(exam_machine(x), "pci"), i, device)
+    json_array_foreach (exam_peek(x, "pci"), i, device)
         if (!is_made_up(device) && function_gbytes_per_s(x, device) >= FAST_GBYTES_PER_S)
             return true;
     return false;
@@ -361,73 +303,50 @@ static bool feels_translation(const struct exam *x, const json_t *device)
 /* Its figure is one of such an adapter, whose packets leave the least time to translate. */
 #define TRANSLATION_GBYTES_PER_S (200. / 8)
 
-static void find_translation(struct exam *x, const json_t *device, const char *type)
+static bool translation_of(struct exam *x, const json_t *device)
 {
-    struct exam_result *r = exam_found(
-        x, address_of(device), "the IOMMU translates its accesses to memory (type %s)", type);
+    const json_t *type;
+    struct exam_result *r;
 
-    if (function_gbytes_per_s(x, device) < TRANSLATION_GBYTES_PER_S) /* GPUs have no ports */
-        r->cost = (struct exam_cost){.basis = EXAM_NOT_PRICED};
-    exam_remedy(x, r, "boot with %s",
-                exam_is(json_object_get(exam_machine(x), "host"), "architecture", "aarch64")
-                    ? "iommu.passthrough=1"
-                    : "iommu=pt");
-}
-
-static void look_iommu(struct exam *x)
-{
-    const json_t *devices, *device;
-    size_t i;
-
-    if (!exam_metal(x))
-        return;
-    devices = exam_list(x, "pci");
-    json_array_foreach (devices, i, device) {
-        const json_t *type;
-
-        if (!feels_translation(x, device))
-            continue;
-        type = exam_get(x, device, "iommu_type");
-        if (json_is_string(type) && !strncmp(json_string_value(type), "DMA", 3))
-            find_translation(x, device, json_string_value(type));
-        else if (!type && exam_get(x, device, "iommu_group"))
-            exam_fact(x, address_of(device), device, "iommu_type");
-        else /* pass-through, or none is active for it */
-            exam_fine(x, address_of(device));
+    if (!feels_translation(x, device))
+        return false;
+    type = exam_get(x, device, "iommu_type");
+    if (json_is_string(type) && !strncmp(json_string_value(type), "DMA", 3)) {
+        r = exam_found(x, "the IOMMU translates its accesses to memory (type %s)",
+                       json_string_value(type));
+        if (function_gbytes_per_s(x, device) < TRANSLATION_GBYTES_PER_S) /* GPUs have no ports */
+            r->cost = (struct exam_cost){.basis = EXAM_NOT_PRICED};
+        if (exam_is(exam_peek(x, "host"), "architecture", "aarch64"))
+            exam_remedy(x, "boot with iommu.passthrough=1");
+    } else if (!type && exam_get(x, device, "iommu_group")) {
+        exam_fact(x, device, "iommu_type");
     }
+    return true; /* else pass-through, or none is active for it */
 }
 
 /* ---- Places */
 
-static void look_nodes(struct exam *x)
+static bool has_nodes(struct exam *x)
 {
-    const json_t *nodes = exam_list(x, "numa.nodes"), *devices, *device;
-    size_t i;
+    return json_array_size(exam_list(x, "numa.nodes")) > 1;
+}
 
-    if (json_array_size(nodes) < 2)
-        return;
-    devices = exam_list(x, "pci");
-    json_array_foreach (devices, i, device) {
-        struct exam_result *r;
-        bool has;
+static bool node_of(struct exam *x, const json_t *device)
+{
+    bool has;
 
-        if ((!is_gpu(device) && !is_nic(device)) || exam_is(device, "nature", "emulated") ||
-            exam_is(device, "nature", "paravirtual")) /* a thread of the host serves it */
-            continue;
-        if (!exam_flag(x, address_of(device), device, "has_numa_node", &has))
-            continue;
-        if (has) {
-            exam_fine(x, address_of(device));
-            continue;
-        }
-        r = exam_found(x, address_of(device),
-                       "no NUMA node of %zu is given for it: programs cannot be placed near it",
-                       json_array_size(nodes));
-        exam_remedy(x, r, "%s",
-                    exam_guest(x) ? "on the host, give the guest's PCIe root port a NUMA node "
-                                    "(QEMU: pxb-pcie,numa_node=N)"
-                                  : "switch the NUMA nodes of PCIe devices on in the firmware");
+    if ((!is_gpu(device) && !is_nic(device)) || exam_is(device, "nature", "emulated") ||
+        exam_is(device, "nature", "paravirtual") || /* a thread of the host serves it */
+        !exam_flag(x, device, "has_numa_node", &has))
+        return false;
+    if (!has) {
+        exam_found(x, "no NUMA node of %zu is given for it: programs cannot be placed near it",
+                   json_array_size(exam_peek(x, "numa.nodes")));
+        if (exam_guest(x))
+            exam_remedy(x, "on the host, give the guest's PCIe root port a NUMA node (QEMU: "
+                           "pxb-pcie,numa_node=N)");
     }
+    return true;
 }
 
 const struct exam_check exam_bus[] = {
@@ -436,12 +355,16 @@ const struct exam_check exam_bus[] = {
      .seen = "current_link_speed, current_link_width and max_* of each PCI function",
      .more = "load: idle GPUs rest at a low speed",
      .pipes = "GPU copies|GPU peers|PCIe|GPU memory by RDMA|Network*|" EXAM_GROUP,
-     .look = look_links},
+     .which = is_pipe,
+     .each = EXAM_DEVICES,
+     .judge_one = links_of},
     {.id = "pcie-slot",
      .question = "Does each slot offer what its device, or the device's ports, can use?",
      .seen = "max_link_speed, max_link_width of the device and of the port above it",
      .pipes = "GPU copies|GPU peers|PCIe|GPU memory by RDMA|Network*|" EXAM_GROUP,
-     .look = look_slots},
+     .which = has_slot,
+     .each = EXAM_DEVICES,
+     .judge_one = slot_of},
     {.id = "acs",
      .question = "Do GPUs and adapters below one switch reach each other through it?",
      .seen = "IOMMU groups: one group for both devices shows that nothing is redirected",
@@ -450,7 +373,10 @@ const struct exam_check exam_bus[] = {
      .matters = true,
      .cost = {EXAM_CITED, 0.5, 0.59, .of = "bandwidth between hosts from GPU memory",
               .source = "https://github.com/NVIDIA/nccl-tests/issues/112"},
-     .look = look_acs},
+     .metal = true,
+     .when = has_gpus,
+     .each = EXAM_DEVICES,
+     .judge_one = redirect_of},
     {.id = "iommu",
      .question = "Do GPUs and fast adapters reach memory without translation?",
      .seen = "/sys/kernel/iommu_groups/*/type",
@@ -458,11 +384,17 @@ const struct exam_check exam_bus[] = {
      .cost = {EXAM_CITED, 0, 0.2, .controlled = true, .of = "network bandwidth at 200 Gb/s",
               .source =
                   "https://www.kth.se/blogs/nslab/2023/05/our-recent-iommu-peerj-cs-article/"},
-     .look = look_iommu},
+     .remedy = "boot with iommu=pt",
+     .metal = true,
+     .each = EXAM_DEVICES,
+     .judge_one = translation_of},
     {.id = "device-node",
      .question = "Is it known which NUMA node each GPU and adapter is near?",
      .seen = "numa_node of each PCI function",
      .pipes = "GPU copies|GPU peers|PCIe|GPU memory by RDMA|Network*|" EXAM_GROUP,
-     .look = look_nodes},
+     .remedy = "switch the NUMA nodes of PCIe devices on in the firmware",
+     .when = has_nodes,
+     .each = EXAM_DEVICES,
+     .judge_one = node_of},
     {.id = NULL},
 };

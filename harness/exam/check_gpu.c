@@ -1,35 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks of GPUs. Most facts come from NVML, and so need the NVIDIA driver. See exam.h. */
+#include <math.h>
 #include <string.h>
 
 #include "harness/exam/exam.h"
 
-static const json_t *gpus_of(const struct exam *x)
-{
-    return json_object_get(exam_machine(x), "gpus");
-}
-
 /* A fact that NVML knows, or an unknown with the reason why there is no NVML. */
 static const json_t *fact_of(struct exam *x, const json_t *gpu, const char *path)
 {
-    const char *why = exam_name(gpus_of(x), "nvml_why");
+    const char *why = exam_string(exam_peek(x, "gpus.nvml_why"));
     const json_t *value = exam_get(x, gpu, path);
 
     if (!value && *why)
-        exam_unknown(x, exam_name(gpu, "address"), "%s", why);
+        exam_unknown(x, "%s", why);
     else if (!value)
-        exam_fact(x, exam_name(gpu, "address"), gpu, path);
+        exam_fact(x, gpu, path);
     return value;
-}
-
-static size_t count_nvidia(const struct exam *x)
-{
-    const json_t *gpu;
-    size_t n = 0, i;
-
-    json_array_foreach (json_object_get(gpus_of(x), "devices"), i, gpu)
-        n += exam_is(gpu, "driver", "nvidia");
-    return n;
 }
 
 /* An adapter in hardware, which could reach GPU memory by itself. */
@@ -38,460 +24,253 @@ static bool has_rdma(const struct exam *x)
     const json_t *device;
     size_t i;
 
-    json_array_foreach (json_object_get(exam_machine(x), "rdma"), i, device)
-        if (exam_does_rdma(x, device) &&
-            (exam_is(device, "nature", "physical") || exam_is(device, "nature", "passthrough") ||
-             exam_is(device, "nature", "sriov-vf")))
+    json_array_foreach (exam_peek(x, "rdma"), i, device)
+        if (exam_does_rdma(x, device) && exam_is_hardware(device))
             return true;
     return false;
 }
 
-/* ---- Each GPU. `look_gpu` adds one result, or none. */
-
-typedef void look_gpu(struct exam *x, const json_t *gpu, const char *address);
-
-static void each_gpu(struct exam *x, look_gpu *look)
+/* Is there a device that would reach GPU memory: an adapter, or another GPU? */
+static bool has_reader(struct exam *x)
 {
-    const json_t *devices = exam_list(x, "gpus.devices"), *gpu;
-    size_t i;
-
-    json_array_foreach (devices, i, gpu)
-        look(x, gpu, exam_name(gpu, "address"));
+    return exam_nvidia_gpus(x) > 1 || has_rdma(x);
 }
 
-/* The same for those that the NVIDIA driver runs. */
-static void each_nvidia(struct exam *x, look_gpu *look)
-{
-    const json_t *devices = exam_list(x, "gpus.devices"), *gpu;
-    size_t i;
-
-    json_array_foreach (devices, i, gpu)
-        if (exam_is(gpu, "driver", "nvidia"))
-            look(x, gpu, exam_name(gpu, "address"));
-}
-
-static bool is_for_guests(const char *driver)
-{
-    return !strcmp(driver, "vfio-pci") || !strcmp(driver, "pci-stub");
-}
+/* ---- Each GPU */
 
 /* GPUs of other makers do not run CUDA. */
-static void driver_of(struct exam *x, const json_t *gpu, const char *address)
+static bool driver_of(struct exam *x, const json_t *gpu)
 {
-    const char *driver = exam_text(x, address, gpu, "driver"),
-               *maker = exam_name(exam_device(x, address), "vendor_id");
+    const char *driver = exam_text(x, gpu, "driver"),
+               *maker = exam_name(exam_device(x, exam_judged(x)), "vendor_id");
 
     if (!driver)
-        return;
+        return false;
     if (*maker && strcmp(maker, "10de") != 0)
-        exam_not_applicable(x, address, "no GPU of NVIDIA");
-    else if (!strcmp(driver, "none"))
-        exam_remedy(x, exam_found(x, address, "the GPU has no driver: no program can use it"),
-                    "sudo modprobe nvidia");
-    else if (!strcmp(driver, "nouveau"))
-        exam_remedy(x, exam_found(x, address, "nouveau drives the GPU: CUDA cannot use it"),
-                    "install the NVIDIA driver, which replaces nouveau");
-    else if (is_for_guests(driver))
-        exam_remedy(x,
-                    exam_found(x, address,
-                               "%s keeps the GPU for a guest: no program here can use it", driver),
-                    "sudo driverctl unset-override %s, if no guest needs it", address);
-    else if (!strcmp(driver, "nvidia") || !strcmp(driver, "nvgpu"))
-        exam_fine(x, address);
-    else
-        exam_unknown(x, address, "whether CUDA can use a GPU by driver %s", driver);
-}
-
-static void look_driver(struct exam *x)
-{
-    each_gpu(x, driver_of);
-}
-
-static void power_of(struct exam *x, const json_t *gpu, const char *address)
-{
-    const json_t *limit = fact_of(x, gpu, "power_limit_watts"), *usual;
-    struct exam_result *r;
-
-    if (!limit)
-        return;
-    usual = fact_of(x, gpu, "power_default_watts");
-    if (!usual)
-        return;
-    if (json_number_value(limit) >= json_number_value(usual)) {
-        exam_fine(x, address);
-        return;
+        return exam_not_applicable(x, "no GPU of NVIDIA");
+    if (!strcmp(driver, "none")) {
+        exam_found(x, "the GPU has no driver: no program can use it");
+        exam_remedy(x, "sudo modprobe nvidia");
+    } else if (!strcmp(driver, "nouveau")) {
+        exam_found(x, "nouveau drives the GPU: CUDA cannot use it");
+        exam_remedy(x, "install the NVIDIA driver, which replaces nouveau");
+    } else if (!strcmp(driver, "vfio-pci") || !strcmp(driver, "pci-stub")) {
+        exam_found(x, "%s keeps the GPU for a guest: no program here can use it", driver);
+    } else if (strcmp(driver, "nvidia") != 0 && strcmp(driver, "nvgpu") != 0) {
+        exam_unknown(x, "whether CUDA can use a GPU by driver %s", driver);
     }
-    r = exam_found(x, address, "the power limit is %.0f W, by default %.0f W",
-                   json_number_value(limit), json_number_value(usual));
-    exam_remedy(x, r, "sudo nvidia-smi -i %s -pl %.0f", address, json_number_value(usual));
+    return true;
 }
 
-static void look_power(struct exam *x)
+static bool power_of(struct exam *x, const json_t *gpu)
 {
-    each_nvidia(x, power_of);
-}
+    const json_t *limit = fact_of(x, gpu, "power_limit_watts"),
+                 *usual = limit ? fact_of(x, gpu, "power_default_watts") : NULL;
+    double now = json_number_value(limit), best = json_number_value(usual);
 
-static void persistence_of(struct exam *x, const json_t *gpu, const char *address)
-{
-    const json_t *mode = fact_of(x, gpu, "persistence_mode");
-
-    if (!mode)
-        return;
-    if (json_is_false(mode))
-        exam_remedy(x,
-                    exam_found(x, address,
-                               "persistence mode is off: each first program waits for the driver"),
-                    "sudo nvidia-smi -i %s -pm 1", address);
-    else
-        exam_fine(x, address);
+    if (usual && now < best) {
+        exam_found(x, "the power limit is %.0f W, by default %.0f W", now, best);
+        exam_remedy(x, "sudo nvidia-smi -i %s -pl %.0f", exam_judged(x), best);
+    }
+    return usual;
 }
 
 /* In a guest the hypervisor's settings decide. */
-static void look_persistence(struct exam *x)
+static bool persistence_of(struct exam *x, const json_t *gpu)
 {
-    if (exam_metal(x))
-        each_nvidia(x, persistence_of);
+    const json_t *mode = fact_of(x, gpu, "persistence_mode");
+
+    if (json_is_false(mode))
+        exam_found(x, "persistence mode is off: each first program waits for the driver");
+    return mode;
 }
 
-static void memory_of(struct exam *x, const json_t *gpu, const char *address)
+static bool memory_of(struct exam *x, const json_t *gpu)
 {
-    const json_t *errors = fact_of(x, gpu, "ecc_errors"), *rows;
+    const json_t *errors = fact_of(x, gpu, "ecc_errors"),
+                 *rows = errors ? exam_get(x, gpu, "remapped_rows") : NULL;
     double uncorrected = exam_value(errors, "uncorrected", 0);
 
-    if (!errors)
-        return;
-    rows = exam_get(x, gpu, "remapped_rows");
-    if (json_is_true(json_object_get(rows, "failed")))
-        exam_remedy(x, exam_found(x, address, "no spare rows are left for faulty memory"),
-                    "have GPU %s replaced", address);
-    else if (json_is_true(json_object_get(rows, "pending")))
-        exam_remedy(x, exam_found(x, address, "faulty memory stays in use until the next reset"),
-                    "sudo nvidia-smi -i %s -r", address);
+    if (json_is_true(json_object_get(rows, "failed"))) {
+        exam_found(x, "no spare rows are left for faulty memory");
+        exam_remedy(x, "have GPU %s replaced", exam_judged(x));
+    } else if (json_is_true(json_object_get(rows, "pending"))) {
+        exam_found(x, "faulty memory stays in use until the next reset");
+        exam_remedy(x, "sudo nvidia-smi -i %s -r", exam_judged(x));
+    }
     if (uncorrected > 0)
-        exam_remedy(x,
-                    exam_found(x, address,
-                               "%.0f uncorrected memory errors since the driver was loaded",
-                               uncorrected),
-                    "sudo nvidia-smi -i %s -r, and have it replaced if they come again", address);
-    if (!exam_has(x, address))
-        exam_fine(x, address);
+        exam_found(x, "%.0f uncorrected memory errors since the driver was loaded", uncorrected);
+    return errors;
 }
 
-static void look_memory(struct exam *x)
+static bool mig_of(struct exam *x, const json_t *gpu)
 {
-    each_nvidia(x, memory_of);
-}
-
-/* The multiprocessors of the largest slice. */
-static double largest_slice(const json_t *mig)
-{
-    const json_t *slice;
-    double most = 0;
+    const json_t *mig = fact_of(x, gpu, "mig"), *slice;
+    double sms = exam_value(gpu, "sms", 0), most = 0;
     size_t i;
 
+    if (!json_is_true(json_object_get(mig, "enabled")))
+        return mig;
     json_array_foreach (json_object_get(mig, "instances"), i, slice)
-        most = exam_value(slice, "sms", 0) > most ? exam_value(slice, "sms", 0) : most;
-    return most;
-}
-
-static void mig_of(struct exam *x, const json_t *gpu, const char *address)
-{
-    const json_t *mig = fact_of(x, gpu, "mig");
-    double sms = exam_value(gpu, "sms", 0), most = largest_slice(mig);
-    struct exam_result *r;
-
-    if (!mig)
-        return;
-    if (!json_is_true(json_object_get(mig, "enabled"))) {
-        exam_fine(x, address);
-        return;
-    }
-    r = exam_found(x, address, "MIG is on: a program sees one slice of the GPU");
+        most = fmax(most, exam_value(slice, "sms", 0));
+    exam_found(x, "MIG is on: a program sees one slice of the GPU");
     if (sms > most && most > 0)
-        exam_price(x, r, 1 - most / sms, "GPU compute of one program",
-                   "1 - %.0f/%.0f multiprocessors", most, sms);
-    exam_remedy(x, r, "sudo nvidia-smi -i %s -mig 0", address);
+        exam_price(x, 1 - most / sms, "GPU compute of one program", "1 - %.0f/%.0f multiprocessors",
+                   most, sms);
+    return true;
 }
 
-static void look_mig(struct exam *x)
-{
-    each_nvidia(x, mig_of);
-}
-
-static void mode_of(struct exam *x, const json_t *gpu, const char *address)
+static bool mode_of(struct exam *x, const json_t *gpu)
 {
     const json_t *mode = fact_of(x, gpu, "compute_mode");
 
-    if (!mode)
-        return;
     if (exam_is(gpu, "compute_mode", "prohibited"))
-        exam_remedy(x, exam_found(x, address, "compute mode \"prohibited\": no program can use it"),
-                    "sudo nvidia-smi -i %s -c 0", address);
-    else
-        exam_fine(x, address);
-}
-
-static void look_mode(struct exam *x)
-{
-    each_nvidia(x, mode_of);
+        exam_found(x, "compute mode \"prohibited\": no program can use it");
+    return mode;
 }
 
 /* What makes a GPU slow, and not only bounds it: an idle one rests, and at full load each meets its
  * power limit. */
-static bool is_slowdown(const char *reason)
-{
-    static const char *const reasons[] = {"hardware slowdown", "temperature (driver)",
-                                          "temperature (hardware)", "power brake"};
+#define SLOWDOWNS "hardware slowdown|temperature (driver)|temperature (hardware)|power brake"
 
-    for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++)
-        if (!strcmp(reason, reasons[i]))
-            return true;
-    return false;
-}
-
-static bool is_among(const json_t *reasons, const char *reason)
-{
-    const json_t *one;
-    size_t i;
-
-    json_array_foreach (reasons, i, one)
-        if (json_is_string(one) && !strcmp(json_string_value(one), reason))
-            return true;
-    return false;
-}
-
-static void throttle_of(struct exam *x, const json_t *gpu, const char *address)
+static bool throttle_of(struct exam *x, const json_t *gpu)
 {
     const json_t *reasons = fact_of(x, gpu, "clock_reasons"), *one;
     size_t i;
 
     json_array_foreach (reasons, i, one)
-        if (json_is_string(one) && is_slowdown(json_string_value(one))) {
-            exam_remedy(
-                x,
-                exam_found(x, address, "its clocks are held down now: %s", json_string_value(one)),
-                "nvidia-smi -i %s -q -d PERFORMANCE,TEMPERATURE,POWER", address);
-            return;
-        }
-    if (is_among(reasons, "idle"))
-        exam_unknown(x, address, "the GPU is idle: look again under load");
-    else if (reasons)
-        exam_fine(x, address);
-}
-
-static void look_throttle(struct exam *x)
-{
-    each_nvidia(x, throttle_of);
+        if (exam_fits(SLOWDOWNS, exam_string(one)))
+            return exam_found(x, "its clocks are held down now: %s", json_string_value(one));
+    if (exam_has_word(reasons, "idle"))
+        exam_unknown(x, "the GPU is idle: look again under load");
+    return reasons;
 }
 
 /* HBM has bits of its own for it. Of GDDR, whose bus is narrower than HBM's, part of capacity and
  * bandwidth goes to it. Where the maker ships it on, it is as it should be. */
 #define GDDR_BITS 512
 
-static void ecc_of(struct exam *x, const json_t *gpu, const char *address)
+static bool ecc_of(struct exam *x, const json_t *gpu)
 {
     const json_t *ecc = fact_of(x, gpu, "ecc");
     double bits;
 
-    if (!ecc || !exam_number(x, address, gpu, "memory_bus_bits", &bits))
-        return;
-    if (!json_is_true(ecc) || bits > GDDR_BITS || !json_is_false(exam_get(x, gpu, "ecc_default")))
-        exam_fine(x, address);
-    else
-        exam_remedy(
-            x,
-            exam_found(x, address,
-                       "ECC was switched on, and takes part of the bandwidth of its GDDR memory"),
-            "sudo nvidia-smi -i %s -e 0, where wrong bits may go unseen", address);
-}
-
-static void look_ecc(struct exam *x)
-{
-    each_nvidia(x, ecc_of);
+    if (!ecc || !exam_number(x, gpu, "memory_bus_bits", &bits))
+        return false;
+    if (json_is_true(ecc) && bits <= GDDR_BITS && json_is_false(exam_get(x, gpu, "ecc_default")))
+        exam_found(x, "ECC was switched on, and takes part of the bandwidth of its GDDR memory");
+    return true;
 }
 
 #define GIB (1024. * 1024 * 1024)
 
-static void window_of(struct exam *x, const json_t *gpu, const char *address)
+static bool window_of(struct exam *x, const json_t *gpu)
 {
-    const json_t *size = exam_fact(x, address, gpu, "bar1_bytes");
+    const json_t *size = exam_fact(x, gpu, "bar1_bytes");
     double bytes = json_number_value(size), best = exam_value(gpu, "bar1_best_bytes", 0);
 
     if (!size)
-        return;
+        return false;
     exam_get(x, gpu, "bar1_best_bytes");
     if (bytes > 0 && best > bytes)
-        exam_remedy(x,
-                    exam_found(x, address,
-                               "other devices reach %.4g GiB of its memory at a time (BAR1), not "
-                               "%.4g GiB",
-                               bytes / GIB, best / GIB),
-                    "switch resizable BAR and decoding above 4 GiB on in the firmware");
+        exam_found(x, "other devices reach %.4g GiB of its memory at a time (BAR1), not %.4g GiB",
+                   bytes / GIB, best / GIB);
     else if (json_is_false(exam_get(x, gpu, "bar1_covers_memory")))
-        exam_remedy(
-            x,
-            exam_found(x, address,
-                       "other devices reach %.4g of its %.4g GiB of memory at a time (BAR1)",
-                       bytes / GIB, exam_value(gpu, "memory_bytes", 0) / GIB),
-            "switch resizable BAR and decoding above 4 GiB on in the firmware");
-    else
-        exam_fine(x, address);
+        exam_found(x, "other devices reach %.4g of its %.4g GiB of memory at a time (BAR1)",
+                   bytes / GIB, exam_value(gpu, "memory_bytes", 0) / GIB);
+    return true;
 }
 
-/* One GPU without an adapter that does RDMA has no device that would reach its memory. */
-static void look_window(struct exam *x)
+/* Against the most that are active on a GPU of this name: bridges may wire a part of the links for
+ * good. */
+static bool nvlink_of(struct exam *x, const json_t *gpu)
 {
-    if (count_nvidia(x) > 1 || has_rdma(x))
-        each_nvidia(x, window_of);
-}
-
-/* The most that are active on a GPU of this name: bridges may wire a part of the links for good. */
-static double most_active(const struct exam *x, const char *name)
-{
-    const json_t *gpu;
-    double most = 0;
+    const json_t *nvlink = fact_of(x, gpu, "nvlink"), *other;
+    double links = exam_value(nvlink, "links", 0), active = exam_value(nvlink, "active", 0),
+           most = 0;
     size_t i;
 
-    json_array_foreach (json_object_get(gpus_of(x), "devices"), i, gpu) {
-        double active = exam_value(json_object_get(gpu, "nvlink"), "active", 0);
-
-        if (exam_is(gpu, "name", name) && active > most)
-            most = active;
-    }
-    return most;
-}
-
-static void nvlink_of(struct exam *x, const json_t *gpu, const char *address)
-{
-    const json_t *nvlink = fact_of(x, gpu, "nvlink");
-    double links = exam_value(nvlink, "links", 0), active = exam_value(nvlink, "active", 0),
-           most = most_active(x, exam_name(gpu, "name"));
-    struct exam_result *r;
-
     if (!nvlink || !links || !active) /* none, or no bridge is on them */
-        return;
-    if (active >= links) {
-        exam_fine(x, address);
-        return;
+        return false;
+    json_array_foreach (exam_peek(x, "gpus.devices"), i, other)
+        if (exam_is(other, "name", exam_name(gpu, "name")))
+            most = fmax(most, exam_value(json_object_get(other, "nvlink"), "active", 0));
+    if (active < links && active >= most) {
+        exam_unknown(x, "whether more than %.0f of its %.0f NVLinks are wired", active, links);
+    } else if (active < links) {
+        exam_found(x, "%.0f NVLinks are active, on another of these GPUs %.0f", active, most);
+        exam_price(x, 1 - active / most, "NVLink bandwidth", "1 - %.0f/%.0f links", active, most);
     }
-    if (active >= most) {
-        exam_unknown(x, address, "whether more than %.0f of its %.0f NVLinks are wired", active,
-                     links);
-        return;
-    }
-    r = exam_found(x, address, "%.0f NVLinks are active, on another of these GPUs %.0f", active,
-                   most);
-    exam_price(x, r, 1 - active / most, "NVLink bandwidth", "1 - %.0f/%.0f links", active, most);
-    exam_remedy(x, r, "nvidia-smi nvlink -s -i %s", address);
+    return true;
 }
 
-static void look_nvlink(struct exam *x)
-{
-    each_nvidia(x, nvlink_of);
-}
-
-/* Beside NVSwitches, a GPU of which NVML was not asked may be in a fabric. */
-static bool may_be_in_fabric(const struct exam *x)
-{
-    return exam_value(gpus_of(x), "nvswitches", 0) > 0 &&
-           !json_is_true(json_object_get(gpus_of(x), "nvml"));
-}
-
-static void fabric_of(struct exam *x, const json_t *gpu, const char *address)
+static bool fabric_of(struct exam *x, const json_t *gpu)
 {
     const json_t *fabric = json_object_get(gpu, "fabric");
     const char *state;
 
     if (!json_is_object(fabric)) {
-        if (may_be_in_fabric(x))
+        /* beside NVSwitches, a GPU of which NVML was not asked may be in a fabric */
+        if (exam_value(exam_peek(x, "gpus"), "nvswitches", 0) > 0 &&
+            !json_is_true(exam_peek(x, "gpus.nvml")))
             fact_of(x, gpu, "fabric");
-        return;
+        return false;
     }
     exam_get(x, gpu, "fabric");
-    state = exam_text(x, address, fabric, "state");
+    state = exam_text(x, fabric, "state");
     if (!state)
-        return;
-    if (strcmp(state, "completed") != 0)
-        exam_remedy(
-            x,
-            exam_found(x, address, "the NVLink fabric is not ready (%s): CUDA cannot start", state),
-            "sudo systemctl restart nvidia-fabricmanager");
-    else if (exam_value(fabric, "status", 0) > 0)
-        exam_remedy(x,
-                    exam_found(x, address, "the GPU could not join the NVLink fabric (error %.0f)",
-                               exam_value(fabric, "status", 0)),
-                    "sudo journalctl -u nvidia-fabricmanager");
+        return false;
+    if (strcmp(state, "completed") != 0) {
+        exam_found(x, "the NVLink fabric is not ready (%s): CUDA cannot start", state);
+        exam_remedy(x, "sudo systemctl restart nvidia-fabricmanager");
+    } else if (exam_value(fabric, "status", 0) > 0) {
+        exam_found(x, "the GPU could not join the NVLink fabric (error %.0f)",
+                   exam_value(fabric, "status", 0));
+    }
     if (json_is_true(json_object_get(fabric, "degraded")))
-        exam_remedy(x, exam_found(x, address, "the NVLink fabric has lost bandwidth"),
-                    "sudo journalctl -u nvidia-fabricmanager");
-    if (!exam_has(x, address))
-        exam_fine(x, address);
-}
-
-static void look_fabric(struct exam *x)
-{
-    each_nvidia(x, fabric_of);
+        exam_found(x, "the NVLink fabric has lost bandwidth");
+    return true;
 }
 
 /* Where the bus does not show the link, NVML may: check_bus.c looks at the others. */
-static void lanes_of(struct exam *x, const json_t *gpu, const char *address)
+static bool lanes_of(struct exam *x, const json_t *gpu)
 {
-    const json_t *device;
-    struct exam_result *r;
     double width, most;
-    size_t i;
 
-    json_array_foreach (json_object_get(exam_machine(x), "pci"), i, device)
-        if (exam_is(device, "address", address) && json_is_object(json_object_get(device, "link")))
-            return;
-    if (!exam_number(x, address, gpu, "pcie.width", &width) ||
-        !exam_number(x, address, gpu, "pcie.max_width", &most) || !(most > 0))
-        return;
-    if (width >= most) {
-        exam_fine(x, address);
-        return;
+    if (json_is_object(json_object_get(exam_device(x, exam_judged(x)), "link")) ||
+        !exam_number(x, gpu, "pcie.width", &width) ||
+        !exam_number(x, gpu, "pcie.max_width", &most) || !(most > 0))
+        return false;
+    if (width < most) {
+        exam_found(x, "the PCIe link runs at x%.0f of x%.0f lanes", width, most);
+        exam_price(x, 1 - width / most, "bandwidth of the PCIe link", "1 - %.0f/%.0f lanes", width,
+                   most);
     }
-    r = exam_found(x, address, "the PCIe link runs at x%.0f of x%.0f lanes", width, most);
-    exam_price(x, r, 1 - width / most, "bandwidth of the PCIe link", "1 - %.0f/%.0f lanes", width,
-               most);
-    exam_remedy(x, r, "reseat %s, check its riser and the slot's bifurcation in the firmware",
-                address);
-}
-
-static void look_lanes(struct exam *x)
-{
-    each_nvidia(x, lanes_of);
+    return true;
 }
 
 /* ---- All GPUs together */
 
-static void look_cuda(struct exam *x)
+static bool judge_cuda(struct exam *x)
 {
     const json_t *works;
 
-    if (!count_nvidia(x) || !exam_is(exam_machine(x), "source", "this machine"))
-        return;
-    works = exam_get(x, NULL, "gpus.cuda.works");
+    if (!exam_is(exam_machine(x), "source", "this machine"))
+        return false;
+    works = exam_fact(x, NULL, "gpus.cuda.works");
     if (json_is_false(works))
-        exam_remedy(x,
-                    exam_found(x, "gpus", "CUDA does not work: %s",
-                               exam_name(json_object_get(gpus_of(x), "cuda"), "works_why")),
-                    "plumb list");
-    else if (works)
-        exam_fine(x, "gpus");
-    else
-        exam_fact(x, "gpus", NULL, "gpus.cuda.works");
+        exam_found(x, "CUDA does not work: %s", exam_name(exam_peek(x, "gpus.cuda"), "works_why"));
+    return works;
 }
 
-static void look_peers(struct exam *x)
+static bool judge_peers(struct exam *x)
 {
-    const json_t *pair, *first = NULL;
-    size_t i, refused = 0, known = 0, all = 0;
+    const json_t *pairs = exam_peek(x, "gpus.pairs"), *pair, *first = NULL;
+    size_t i, refused = 0, known = 0, all = json_array_size(pairs);
 
-    json_array_foreach (json_object_get(gpus_of(x), "pairs"), i, pair) {
+    json_array_foreach (pairs, i, pair) {
         const char *read = exam_name(pair, "p2p_read");
 
-        all++;
         known += *read != 0;
         if (!*read || !strcmp(read, "ok"))
             continue;
@@ -499,54 +278,37 @@ static void look_peers(struct exam *x)
         first = first ? first : pair;
     }
     if (refused)
-        exam_remedy(x,
-                    exam_found(x, "gpus",
-                               "%zu of %zu pairs of GPUs have no peer access (%s and %s: %s)",
-                               refused, all, exam_name(first, "a"), exam_name(first, "b"),
-                               exam_name(first, "p2p_read")),
-                    "nvidia-smi topo -p2p r");
-    else if (known)
-        exam_fine(x, "gpus");
-    else if (all)
-        exam_unknown(
-            x, "gpus", "%s",
-            exam_name(json_array_get(json_object_get(gpus_of(x), "pairs"), 0), "p2p_read_why"));
+        exam_found(x, "%zu of %zu pairs of GPUs have no peer access (%s and %s: %s)", refused, all,
+                   exam_name(first, "a"), exam_name(first, "b"), exam_name(first, "p2p_read"));
+    else if (all && !known)
+        exam_unknown(x, "%s", exam_name(json_array_get(pairs, 0), "p2p_read_why"));
+    return all;
 }
 
-static void look_rdma(struct exam *x)
+static bool judge_rdma(struct exam *x)
 {
     const json_t *module, *dma_buf;
 
-    if (!count_nvidia(x) || !has_rdma(x))
-        return;
+    if (!has_rdma(x))
+        return false;
     module = exam_get(x, NULL, "gpus.peer_memory_module");
     dma_buf = exam_get(x, NULL, "gpus.gpudirect.dma_buf");
-    if (json_is_true(module) || json_is_true(dma_buf))
-        exam_fine(x, "gpus");
-    else if (json_is_false(module) && json_is_false(dma_buf))
-        exam_remedy(
-            x,
-            exam_found(x, "gpus",
-                       "adapters cannot reach GPU memory: no nvidia_peermem and no DMA-BUF"),
-            "sudo modprobe nvidia_peermem");
-    else
-        exam_fact(x, "gpus", NULL, module ? "gpus.gpudirect.dma_buf" : "gpus.peer_memory_module");
+    if (json_is_false(module) && json_is_false(dma_buf))
+        exam_found(x, "adapters cannot reach GPU memory: no nvidia_peermem and no DMA-BUF");
+    else if (!json_is_true(module) && !json_is_true(dma_buf))
+        exam_fact(x, NULL, module ? "gpus.gpudirect.dma_buf" : "gpus.peer_memory_module");
+    return true;
 }
 
-static void look_confidential(struct exam *x)
+static bool judge_encryption(struct exam *x)
 {
     bool on;
 
-    if (!count_nvidia(x) || !exam_flag(x, "gpus", NULL, "gpus.confidential_computing", &on))
-        return;
-    if (!on)
-        exam_fine(x, "gpus");
-    else
-        exam_remedy(x,
-                    exam_found(x, "gpus",
-                               "confidential computing is on: copies between host and GPU are "
-                               "encrypted"),
-                    "sudo nvidia-smi conf-compute -srs 0, or the GPU's CC mode off on the host");
+    if (!exam_flag(x, NULL, "gpus.confidential_computing", &on))
+        return false;
+    if (on)
+        exam_found(x, "confidential computing is on: copies between host and GPU are encrypted");
+    return true;
 }
 
 const struct exam_check exam_gpu[] = {
@@ -554,28 +316,38 @@ const struct exam_check exam_gpu[] = {
      .question = "Has each GPU a driver that CUDA can use?",
      .seen = "driver of each PCI function",
      .pipes = "GPU*|PCIe|Training step",
-     .look = look_driver},
+     .remedy = "sudo driverctl unset-override {}, if no guest needs it",
+     .each = EXAM_GPUS,
+     .judge_one = driver_of},
     {.id = "gpu-cuda",
      .question = "Does CUDA work?",
      .seen = "libcuda, asked by this build's module",
      .pipes = "GPU*|PCIe|Training step",
      .matters = true,
-     .look = look_cuda},
+     .remedy = "plumb list",
+     .when = exam_has_nvidia,
+     .subject = "gpus",
+     .judge = judge_cuda},
     {.id = "gpu-mode",
      .question = "May programs use each GPU?",
      .seen = "NVML: compute mode",
      .pipes = "GPU*|PCIe|Training step",
-     .look = look_mode},
+     .remedy = "sudo nvidia-smi -i {} -c 0",
+     .each = EXAM_NVIDIA,
+     .judge_one = mode_of},
     {.id = "gpu-power",
      .question = "May each GPU draw its default power?",
      .seen = "NVML: enforced and default power limit",
      .pipes = "GPU matrix core|GPU memory|Training step",
-     .look = look_power},
+     .each = EXAM_NVIDIA,
+     .judge_one = power_of},
     {.id = "gpu-throttle",
      .question = "Are the clocks of each GPU free of slowdowns?",
      .seen = "NVML: reasons of the current clocks",
      .pipes = "GPU*|PCIe|Training step",
-     .look = look_throttle},
+     .remedy = "nvidia-smi -i {} -q -d PERFORMANCE,TEMPERATURE,POWER",
+     .each = EXAM_NVIDIA,
+     .judge_one = throttle_of},
     {.id = "gpu-ecc",
      .question = "Does ECC take no bandwidth of GPU memory?",
      .seen = "NVML: ECC mode and its default, width of the memory bus",
@@ -583,47 +355,67 @@ const struct exam_check exam_gpu[] = {
      .cost = {EXAM_CITED, 0.15, 0.15, .controlled = true, .of = "rendering rate of GDDR GPUs",
               .source = "https://support.chaos.com/hc/en-us/articles/"
                         "24886637113617-ECC-State-for-Nvidia-GPUs-Error-Correcting-Code"},
-     .look = look_ecc},
+     .remedy = "sudo nvidia-smi -i {} -e 0, where wrong bits may go unseen",
+     .each = EXAM_NVIDIA,
+     .judge_one = ecc_of},
     {.id = "gpu-persistence",
      .question = "Does the driver stay loaded without programs?",
      .seen = "NVML: persistence mode",
      .pipes = "GPU launch",
-     .look = look_persistence},
+     .remedy = "sudo nvidia-smi -i {} -pm 1",
+     .metal = true,
+     .each = EXAM_NVIDIA,
+     .judge_one = persistence_of},
     {.id = "gpu-memory",
      .question = "Is the memory of each GPU without faults?",
      .seen = "NVML: uncorrected ECC errors, remapped rows",
      .pipes = "GPU memory",
-     .look = look_memory},
+     .remedy = "sudo nvidia-smi -i {} -r, and have it replaced if they come again",
+     .each = EXAM_NVIDIA,
+     .judge_one = memory_of},
     {.id = "gpu-mig",
      .question = "Does a program see the whole GPU?",
      .seen = "NVML: MIG mode and instances",
      .pipes = "GPU*|PCIe|Training step",
-     .look = look_mig},
+     .remedy = "sudo nvidia-smi -i {} -mig 0",
+     .each = EXAM_NVIDIA,
+     .judge_one = mig_of},
     {.id = "gpu-bar",
      .question = "Can other devices reach all of each GPU's memory?",
      .seen = "NVML: BAR1; resource and resource*_resize of the PCI function",
      .pipes = "GPU peers|PCIe|GPU memory by RDMA|" EXAM_GROUP,
-     .look = look_window},
+     .remedy = "switch resizable BAR and decoding above 4 GiB on in the firmware",
+     .when = has_reader,
+     .each = EXAM_NVIDIA,
+     .judge_one = window_of},
     {.id = "gpu-lanes",
      .question = "Has the link of each GPU all its lanes, where the bus does not show it?",
      .seen = "NVML: current and highest link width",
      .pipes = "GPU copies|GPU peers|PCIe|GPU memory by RDMA|" EXAM_GROUP,
-     .look = look_lanes},
+     .remedy = "reseat {}, check its riser and the slot's bifurcation in the firmware",
+     .each = EXAM_NVIDIA,
+     .judge_one = lanes_of},
     {.id = "gpu-nvlink",
      .question = "Are all NVLinks active?",
      .seen = "NVML: state of each link",
      .pipes = "GPU peers|PCIe|" EXAM_GROUP,
-     .look = look_nvlink},
+     .remedy = "nvidia-smi nvlink -s -i {}",
+     .each = EXAM_NVIDIA,
+     .judge_one = nvlink_of},
     {.id = "gpu-fabric",
      .question = "Is the NVLink fabric ready and whole?",
      .seen = "NVML: fabric state and health",
      .pipes = "GPU peers|PCIe|" EXAM_GROUP,
-     .look = look_fabric},
+     .remedy = "sudo journalctl -u nvidia-fabricmanager",
+     .each = EXAM_NVIDIA,
+     .judge_one = fabric_of},
     {.id = "gpu-peers",
      .question = "Do GPUs reach each other's memory?",
      .seen = "NVML: peer access of each pair",
      .pipes = "GPU peers|PCIe|" EXAM_GROUP,
-     .look = look_peers},
+     .remedy = "nvidia-smi topo -p2p r",
+     .subject = "gpus",
+     .judge = judge_peers},
     {.id = "gpu-rdma",
      .question = "Can RDMA adapters reach GPU memory?",
      .seen = "module nvidia_peermem; DMA-BUF: open kernel modules, Linux 5.12 or newer",
@@ -632,13 +424,19 @@ const struct exam_check exam_gpu[] = {
      .cost = {EXAM_CITED, 0.12, 0.17, .controlled = true,
               .of = "bandwidth of collectives between hosts",
               .source = "https://github.com/NVIDIA/nccl/issues/1579"},
-     .look = look_rdma},
+     .remedy = "sudo modprobe nvidia_peermem",
+     .when = exam_has_nvidia,
+     .subject = "gpus",
+     .judge = judge_rdma},
     {.id = "gpu-encryption",
      .question = "Are copies between host and GPU free of encryption?",
      .seen = "NVML: confidential computing",
      .pipes = "GPU copies|PCIe|Training step",
      .cost = {EXAM_CITED, 0.13, 0.27, .controlled = true, .of = "throughput of LLM serving",
               .source = "https://arxiv.org/abs/2606.23969"},
-     .look = look_confidential},
+     .remedy = "sudo nvidia-smi conf-compute -srs 0, or the GPU's CC mode off on the host",
+     .when = exam_has_nvidia,
+     .subject = "gpus",
+     .judge = judge_encryption},
     {.id = NULL},
 };

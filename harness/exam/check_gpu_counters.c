@@ -4,66 +4,31 @@
 
 #include "harness/exam/exam.h"
 
-typedef void look_gpu(struct exam *x, const json_t *gpu, const char *address);
-
-/* Each that the NVIDIA driver runs; an unknown with the reason where NVML cannot be asked. */
-static void each_nvidia(struct exam *x, look_gpu *look)
+/* An unknown with the reason where NVML cannot be asked. */
+static bool has_nvml(struct exam *x)
 {
-    const json_t *gpus = json_object_get(exam_machine(x), "gpus"),
-                 *devices = exam_list(x, "gpus.devices"), *gpu;
-    const char *why = exam_name(gpus, "nvml_why");
-    size_t i;
+    const char *why = exam_string(exam_peek(x, "gpus.nvml_why"));
 
-    json_array_foreach (devices, i, gpu) {
-        const char *address = exam_name(gpu, "address");
-
-        if (!exam_is(gpu, "driver", "nvidia"))
-            continue;
-        if (*why && json_is_null(json_object_get(gpus, "nvml")))
-            exam_unknown(x, address, "%s", why);
-        else
-            look(x, gpu, address);
-    }
+    if (*why && json_is_null(exam_peek(x, "gpus.nvml")))
+        return !exam_unknown(x, "%s", why);
+    return true;
 }
 
 /* The driver counts since it was loaded, which no fact dates: at boot, or later. Without persistence
  * mode it starts anew, and counts from 0, with each first program. */
-static void few_of(struct exam *x, const json_t *gpu, const char *address)
+static bool counts_all(struct exam *x, const json_t *gpu)
 {
     bool persistent;
 
-    if (!exam_flag(x, address, gpu, "persistence_mode", &persistent))
-        return;
-    if (persistent)
-        exam_fine(x, address);
-    else
-        exam_unknown(x, address,
+    if (!exam_flag(x, gpu, "persistence_mode", &persistent))
+        return false;
+    if (!persistent)
+        exam_unknown(x,
                      "without persistence mode, its driver counts from 0 with each first program");
+    return true;
 }
 
-/* Seconds: a fault are 60 s, and more than 0.2 % of the time; half a second of a second or two. The
- * driver does not count how long the GPU was busy: a share that is low may be most of its work. */
-static enum exam_when held_when(struct exam *x, const json_t *gpu, const char *address,
-                                const char *key, struct exam_span *span)
-{
-    const char *const keys[] = {key, NULL};
-    const struct exam_rate rate = {"counters", keys, 0.002 * 86400, 60, 0.5};
-
-    return exam_rate_when(x, address, gpu, &rate, span);
-}
-
-static void find_held(struct exam *x, const char *address, const char *by,
-                      const struct exam_span *span)
-{
-    exam_remedy(x,
-                exam_found(x, address, "%s held its clocks down for %.*f s %s", by, span->bad < 100,
-                           span->bad, span->text),
-                "nvidia-smi -i %s -q -d PERFORMANCE,TEMPERATURE,POWER; look at fans, air and "
-                "power supplies",
-                address);
-}
-
-static void held_of(struct exam *x, const json_t *gpu, const char *address)
+static bool held_of(struct exam *x, const json_t *gpu)
 {
     /* At full load each GPU meets its power limit: that is no fault (gpu-power looks at the limit). */
     static const struct {
@@ -77,13 +42,18 @@ static void held_of(struct exam *x, const json_t *gpu, const char *address)
     enum exam_when worst = EXAM_FEW;
     const char *by = "";
 
-    if (!exam_fact(x, address, gpu, "counters"))
-        return;
+    if (!has_nvml(x) || !exam_fact(x, gpu, "counters"))
+        return false;
     for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++) {
-        enum exam_when when = held_when(x, gpu, address, reasons[i].key, &span);
+        /* Seconds: a fault are 60 s, and more than 0.2 % of the time; half a second of a second or
+         * two. The driver does not count how long the GPU was busy: a share that is low may be most
+         * of its work. */
+        const char *const keys[] = {reasons[i].key, NULL};
+        const struct exam_rate rate = {"counters", keys, 0.002 * 86400, 60, 0.5};
+        enum exam_when when = exam_rate_when(x, gpu, &rate, &span);
 
         if (when == EXAM_NOT_READ)
-            return;
+            return false;
         if (when == EXAM_FEW || (worst == EXAM_NOW && when == EXAM_UNDATED) ||
             (worst == when && span.bad <= most.bad))
             continue;
@@ -92,40 +62,30 @@ static void held_of(struct exam *x, const json_t *gpu, const char *address)
         by = reasons[i].by;
     }
     if (worst == EXAM_FEW)
-        few_of(x, gpu, address);
-    else if (worst == EXAM_NOW)
-        find_held(x, address, by, &most);
+        return counts_all(x, gpu);
+    if (worst == EXAM_NOW)
+        exam_found(x, "%s held its clocks down for %.*f s %s", by, most.bad < 100, most.bad,
+                   most.text);
     else
-        exam_share_undated(x, address, &most, exam_format(x, "seconds held by %s in", by));
-}
-
-static void look_held(struct exam *x)
-{
-    each_nvidia(x, held_of);
+        exam_share_undated(x, &most, exam_format(x, "seconds held by %s in", by));
+    return true;
 }
 
 /* As PCIe errors that were corrected: each repeats a packet. */
-static void replays_of(struct exam *x, const json_t *gpu, const char *address)
+static bool replays_of(struct exam *x, const json_t *gpu)
 {
     static const char *const replays[] = {"replays", NULL};
     static const struct exam_rate rate = {"pcie", replays, 10, 100, 100};
     struct exam_span span;
-    enum exam_when when = exam_rate_when(x, address, gpu, &rate, &span);
+    enum exam_when when = has_nvml(x) ? exam_rate_when(x, gpu, &rate, &span) : EXAM_NOT_READ;
 
     if (when == EXAM_FEW)
-        few_of(x, gpu, address);
-    else if (when == EXAM_UNDATED)
-        exam_share_undated(x, address, &span, "repeated PCIe packets in");
+        return counts_all(x, gpu);
+    if (when == EXAM_UNDATED)
+        exam_share_undated(x, &span, "repeated PCIe packets in");
     else if (when == EXAM_NOW)
-        exam_remedy(
-            x,
-            exam_found(x, address, "its PCIe link repeated %.0f packets %s", span.bad, span.text),
-            "reseat %s, and look at its riser, cable and retimer", address);
-}
-
-static void look_replays(struct exam *x)
-{
-    each_nvidia(x, replays_of);
+        exam_found(x, "its PCIe link repeated %.0f packets %s", span.bad, span.text);
+    return when != EXAM_NOT_READ;
 }
 
 const struct exam_check exam_gpu_counters[] = {
@@ -134,12 +94,17 @@ const struct exam_check exam_gpu_counters[] = {
      .seen = "NVML, twice: seconds for which each reason held the clocks down; persistence mode",
      .pipes = "GPU*|PCIe|Training step",
      .counts = true,
-     .look = look_held},
+     .remedy = "nvidia-smi -i {} -q -d PERFORMANCE,TEMPERATURE,POWER; look at fans, air and "
+               "power supplies",
+     .each = EXAM_NVIDIA,
+     .judge_one = held_of},
     {.id = "gpu-replays",
      .question = "Does the PCIe link of each GPU rarely repeat packets?",
      .seen = "NVML, twice: PCIe replays; persistence mode",
      .pipes = "GPU copies|GPU peers|PCIe|GPU memory by RDMA|Network*|" EXAM_GROUP,
      .counts = true,
-     .look = look_replays},
+     .remedy = "reseat {}, and look at its riser, cable and retimer",
+     .each = EXAM_NVIDIA,
+     .judge_one = replays_of},
     {.id = NULL},
 };

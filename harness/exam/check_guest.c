@@ -4,52 +4,43 @@
 
 #include "harness/exam/exam.h"
 
-static bool is_given(const json_t *device)
+static bool is_nic(const json_t *device)
 {
-    return exam_is(device, "nature", "passthrough") || exam_is(device, "nature", "sriov-vf");
+    return exam_fits("infiniband|ethernet", exam_name(device, "kind"));
 }
 
-static size_t count_given(const struct exam *x, const char *kind)
+static bool is_given(const json_t *device)
+{
+    return exam_fits("passthrough|sriov-vf", exam_name(device, "nature"));
+}
+
+static size_t count_gpus(const struct exam *x)
 {
     const json_t *device;
     size_t i, n = 0;
 
-    json_array_foreach (json_object_get(exam_machine(x), "pci"), i, device)
-        n += is_given(device) &&
-             (exam_is(device, "kind", kind) ||
-              (!strcmp(kind, "infiniband") && exam_is(device, "kind", "ethernet")));
+    json_array_foreach (exam_peek(x, "pci"), i, device)
+        n += is_given(device) && exam_is(device, "kind", "gpu");
     return n;
 }
 
-static bool names_topology(const struct exam *x)
+static bool is_guest_with_gpus(struct exam *x)
 {
-    const json_t *settings = json_object_get(exam_machine(x), "library_settings");
-
-    return *exam_name(settings, "NCCL_TOPO_FILE") != 0;
+    return exam_guest(x) && count_gpus(x) > 1;
 }
 
 /* A guest's PCI bus is flat: which GPU is near which adapter, NCCL can only read from a file. */
-static void look_topology(struct exam *x)
+static bool judge_topology(struct exam *x)
 {
     bool there;
 
-    if (!exam_guest(x) || count_given(x, "gpu") < 2)
-        return;
-    if (names_topology(x)) {
-        exam_fine(x, "gpus");
-        return;
-    }
-    if (!exam_flag(x, "gpus", NULL, "gpus.nccl_topology_file", &there))
-        return;
-    if (there)
-        exam_fine(x, "gpus");
-    else
-        exam_remedy(x,
-                    exam_found(x, "gpus",
-                               "no file tells NCCL which of %zu GPUs is near which adapter",
-                               count_given(x, "gpu")),
-                    "on the host NCCL_TOPO_DUMP_FILE=t.xml, here NCCL_TOPO_FILE=t.xml without GPUs "
-                    "and NICs");
+    if (*exam_name(exam_peek(x, "library_settings"), "NCCL_TOPO_FILE"))
+        return true;
+    if (!exam_flag(x, NULL, "gpus.nccl_topology_file", &there))
+        return false;
+    if (!there)
+        exam_found(x, "no file tells NCCL which of %zu GPUs is near which adapter", count_gpus(x));
+    return true;
 }
 
 /* Peer traffic of a guest is translated. Where the adapter keeps translations (ATS), and the ports
@@ -58,20 +49,16 @@ static void look_topology(struct exam *x)
 
 /* As the guest sees it, with root. Its tree is made up, and a hypervisor may hide the services: what
  * shares a switch with what, and what its ports let pass, the host sees. */
-static void look_in_guest(struct exam *x, const json_t *adapter, const char *address)
+static void judge_in_guest(struct exam *x, const json_t *adapter)
 {
-    const json_t *services = exam_get(x, adapter, "translation_services");
+    const json_t *services = exam_fact(x, adapter, "translation_services");
 
     if (json_is_true(services))
-        exam_unknown(x, address,
-                     "it keeps translations; whether the host's ports let them pass is "
-                     "the host's to see");
+        exam_unknown(x, "it keeps translations; whether the host's ports let them pass is the "
+                        "host's to see");
     else if (services)
-        exam_unknown(x, address,
-                     "ATS is off or hidden here; whether GPUs and it share a switch is the "
-                     "host's to see");
-    else
-        exam_fact(x, address, adapter, "translation_services");
+        exam_unknown(x, "ATS is off or hidden here; whether GPUs and it share a switch is the "
+                        "host's to see");
 }
 
 static bool is_lent(const json_t *device)
@@ -85,82 +72,56 @@ static bool has_lent_gpu(const struct exam *x, const char *adapter)
     const json_t *pair;
     size_t i;
 
-    json_array_foreach (json_object_get(exam_machine(x), "proximity"), i, pair)
-        if (exam_is(pair, "nic", adapter) &&
-            (exam_is(pair, "relation", "PIX") || exam_is(pair, "relation", "PXB")) &&
+    json_array_foreach (exam_peek(x, "proximity"), i, pair)
+        if (exam_is(pair, "nic", adapter) && exam_fits("PIX|PXB", exam_name(pair, "relation")) &&
             is_lent(exam_device(x, exam_name(pair, "gpu"))))
             return true;
     return false;
 }
 
-/* Linux switches ATS on when it attaches a domain that translates, which vfio has while a guest
- * runs. An adapter without ATS has it at no time. */
-static void look_at_services(struct exam *x, const json_t *adapter, const char *address)
+/* As the host sees it, of adapters that it lends to guests. Linux switches ATS on when it attaches a
+ * domain that translates, which vfio has while a guest runs. An adapter without ATS has it at no
+ * time. */
+static bool judge_on_host(struct exam *x, const json_t *adapter)
 {
-    const json_t *services = exam_get(x, adapter, "translation_services");
-
-    if (json_is_string(services))
-        exam_remedy(
-            x, exam_found(x, address, "it keeps no translations (ATS is not there): " CAN_PASS),
-            "sudo mlxconfig -d %s set ATS_ENABLED=1, then a cold start", address);
-    else if (json_is_false(services))
-        exam_unknown(
-            x, address,
-            "ATS is off, as it is while no guest has the adapter: look while a guest runs");
-    else if (exam_fact(x, address, adapter, "translation_services"))
-        exam_fine(x, address);
-}
-
-/* As the host sees it, of adapters that it lends to guests. */
-static void look_on_host(struct exam *x, const json_t *adapter, const char *address)
-{
+    const json_t *services;
     bool redirect, direct;
 
-    if (!exam_flag(x, address, adapter, "acs_redirect", &redirect))
-        return;
-    if (!redirect) {
-        exam_fine(x, address);
-        return;
+    if (!exam_flag(x, adapter, "acs_redirect", &redirect))
+        return false;
+    if (!redirect)
+        return true;
+    if (!exam_flag(x, adapter, "acs_direct_translated", &direct))
+        return false;
+    if (!direct) {
+        exam_found(x, "its ports stop what is translated (no DirectTrans): " CAN_PASS);
+        return exam_remedy(x, "sudo setpci -s %s ECAP_ACS+6.w=005d (each port of the switch)",
+                           exam_name(json_object_get(adapter, "link"), "port"));
     }
-    if (!exam_flag(x, address, adapter, "acs_direct_translated", &direct))
-        return;
-    if (!direct)
-        exam_remedy(
-            x,
-            exam_found(x, address, "its ports stop what is translated (no DirectTrans): " CAN_PASS),
-            "sudo setpci -s %s ECAP_ACS+6.w=005d (each port of the switch)",
-            exam_name(json_object_get(adapter, "link"), "port"));
-    else
-        look_at_services(x, adapter, address);
+    services = exam_fact(x, adapter, "translation_services");
+    if (json_is_string(services))
+        exam_found(x, "it keeps no translations (ATS is not there): " CAN_PASS);
+    else if (json_is_false(services))
+        exam_unknown(x, "ATS is off, as it is while no guest has the adapter: look while a guest "
+                        "runs");
+    return services;
 }
 
 /* The Ethernet function of Hyper-V carries no RDMA. */
-static bool does_rdma(const struct exam *x, const char *address)
+static bool does_rdma(const struct exam *x, const json_t *device)
 {
-    const json_t *device;
-    size_t i;
+    const json_t *rdma = exam_one_of(exam_peek(x, "rdma"), "pci", exam_name(device, "address"));
 
-    json_array_foreach (json_object_get(exam_machine(x), "rdma"), i, device)
-        if (exam_is(device, "pci", address))
-            return exam_does_rdma(x, device);
-    return exam_is(exam_device(x, address), "kind", "infiniband");
+    return rdma ? exam_does_rdma(x, rdma) : exam_is(device, "kind", "infiniband");
 }
 
-static void look_translation(struct exam *x)
+static bool translation_of(struct exam *x, const json_t *device)
 {
-    const json_t *device;
-    size_t i;
-
-    json_array_foreach (json_object_get(exam_machine(x), "pci"), i, device) {
-        const char *address = exam_name(device, "address");
-
-        if (!exam_is(device, "kind", "infiniband") && !exam_is(device, "kind", "ethernet"))
-            continue;
-        if (exam_guest(x) && is_given(device) && count_given(x, "gpu") && does_rdma(x, address))
-            look_in_guest(x, device, address);
-        else if (exam_metal(x) && is_lent(device) && has_lent_gpu(x, address))
-            look_on_host(x, device, address);
-    }
+    if (exam_guest(x) && is_given(device) && count_gpus(x) && does_rdma(x, device))
+        judge_in_guest(x, device);
+    else if (exam_metal(x) && is_lent(device) && has_lent_gpu(x, exam_judged(x)))
+        return judge_on_host(x, device);
+    return false;
 }
 
 const struct exam_check exam_guests[] = {
@@ -168,7 +129,11 @@ const struct exam_check exam_guests[] = {
      .question = "Does NCCL know which GPU of the guest is near which adapter?",
      .seen = "/var/run/nvidia-topologyd/virtualTopology.xml, NCCL_TOPO_FILE",
      .pipes = EXAM_GROUP,
-     .look = look_topology},
+     .remedy = "on the host NCCL_TOPO_DUMP_FILE=t.xml, here NCCL_TOPO_FILE=t.xml without GPUs "
+               "and NICs",
+     .when = is_guest_with_gpus,
+     .subject = "gpus",
+     .judge = judge_topology},
     {.id = "peer-translation",
      .question = "Do GPUs and adapters of a guest reach each other through their switch?",
      .seen = "configuration space, by root on the host: ACS of the ports, ATS of the adapter, of "
@@ -178,6 +143,9 @@ const struct exam_check exam_guests[] = {
      .pipes = "GPU peers|PCIe|GPU memory by RDMA|" EXAM_GROUP,
      .cost = {EXAM_CITED, 0.44, 0.44, .of = "allreduce bandwidth between guests",
               .source = "https://github.com/NVIDIA/nccl/issues/949"},
-     .look = look_translation},
+     .remedy = "sudo mlxconfig -d {} set ATS_ENABLED=1, then a cold start",
+     .which = is_nic,
+     .each = EXAM_DEVICES,
+     .judge_one = translation_of},
     {.id = NULL},
 };

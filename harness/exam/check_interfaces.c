@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks of which interface programs and libraries take. See exam.h. */
-#include <fnmatch.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,8 +15,8 @@ static double fastest(const struct exam *x)
     double most = 0;
     size_t i;
 
-    json_array_foreach (json_object_get(exam_machine(x), "network"), i, nic)
-        most = exam_nic_gbits(nic) > most ? exam_nic_gbits(nic) : most;
+    json_array_foreach (exam_peek(x, "network"), i, nic)
+        most = fmax(most, exam_nic_gbits(nic));
     return most;
 }
 
@@ -26,7 +26,7 @@ static bool has_adapters(const struct exam *x)
     const json_t *device;
     size_t i;
 
-    json_array_foreach (json_object_get(exam_machine(x), "rdma"), i, device)
+    json_array_foreach (exam_peek(x, "rdma"), i, device)
         if (exam_does_rdma(x, device))
             return true;
     return false;
@@ -57,40 +57,7 @@ static const struct chooser {
 
 static const char *value_of(const struct exam *x, const char *name)
 {
-    return exam_name(json_object_get(exam_machine(x), "library_settings"), name);
-}
-
-/* Are programs told which interface to use for sockets? */
-static bool names_sockets(const struct exam *x)
-{
-    for (size_t i = 0; i < sizeof(choosers) / sizeof(*choosers); i++)
-        if (choosers[i].interfaces && *value_of(x, choosers[i].name))
-            return true;
-    return false;
-}
-
-/* One entry of a list, without ":PORT". */
-struct entry {
-    char name[64];
-    bool exact;
-};
-
-/* The next entry; false at the end. What is longer than a name is a name that nothing has. */
-static bool take_entry(const char **list, struct entry *e)
-{
-    size_t n = strcspn(*list, ",");
-
-    if (!*list[0])
-        return false;
-    snprintf(e->name, sizeof(e->name), "%.*s", (int)n, *list);
-    e->name[strcspn(e->name, ":")] = '\0';
-    *list += n + ((*list)[n] == ',');
-    return true;
-}
-
-static bool fits(const struct entry *e, const char *name)
-{
-    return e->exact ? !strcmp(name, e->name) : !strncmp(name, e->name, strlen(e->name));
+    return exam_name(exam_peek(x, "library_settings"), name);
 }
 
 /* What the list names, of this machine. */
@@ -106,52 +73,49 @@ static double port_gbits(const json_t *device)
     size_t i;
 
     json_array_foreach (json_object_get(device, "ports"), i, port)
-        if (exam_is(port, "state", "ACTIVE") && exam_value(port, "rate_gbits_per_s", 0) > most)
-            most = exam_value(port, "rate_gbits_per_s", 0);
+        if (exam_is_active(port))
+            most = fmax(most, exam_value(port, "rate_gbits_per_s", 0));
     return most;
-}
-
-static void add_choice(struct chosen *c, bool adapter, double gbits)
-{
-    c->n++;
-    c->adapters += adapter;
-    c->gbits = gbits > c->gbits ? gbits : c->gbits;
-}
-
-/* The kernel does not know the state of loopback and of tunnels: they carry what they are given. */
-static bool may_carry(const json_t *nic)
-{
-    return exam_is(nic, "state", "up") || exam_is(nic, "state", "unknown");
 }
 
 /* By which no other host is reached: loopback, and bridges that containers and guests of this host
  * are on. */
 static bool stays_here(const json_t *nic)
 {
-    static const char *const bridges[] = {"docker*", "br-????????????", "podman*", "cni*",
-                                          "lxcbr*",  "lxdbr*",          "virbr*"};
-
-    for (size_t i = 0; exam_is(nic, "kind", "bridge") && i < sizeof(bridges) / sizeof(*bridges);
-         i++)
-        if (!fnmatch(bridges[i], exam_name(nic, "name"), 0))
-            return true;
-    return exam_is(nic, "kind", "loopback");
+    return exam_is(nic, "kind", "loopback") ||
+           (exam_is(nic, "kind", "bridge") &&
+            exam_fits("docker*|br-????????????|podman*|cni*|lxcbr*|lxdbr*|virbr*",
+                      exam_name(nic, "name")));
 }
 
-static void choose(const struct exam *x, const struct chooser *by, const struct entry *e,
+static bool names_it(const char *entry, bool exact, const json_t *one)
+{
+    const char *name = exam_name(one, "name");
+
+    return exact ? !strcmp(name, entry) : !strncmp(name, entry, strlen(entry));
+}
+
+/* Adds what one entry of a list names. */
+static void choose(const struct exam *x, const struct chooser *by, const char *entry, bool exact,
                    struct chosen *c)
 {
-    const json_t *one;
     size_t i;
+    const json_t *one;
 
-    json_array_foreach (json_object_get(exam_machine(x), "network"), i, one)
-        if (by->interfaces && may_carry(one) && fits(e, exam_name(one, "name"))) {
-            add_choice(c, false, exam_nic_gbits(one));
+    json_array_foreach (exam_peek(x, "network"), i, one)
+        /* the kernel does not know the state of loopback and of tunnels, which carry what they get */
+        if (by->interfaces && exam_fits("up|unknown", exam_name(one, "state")) &&
+            names_it(entry, exact, one)) {
+            c->n++;
+            c->gbits = fmax(c->gbits, exam_nic_gbits(one));
             c->here += stays_here(one);
         }
-    json_array_foreach (json_object_get(exam_machine(x), "rdma"), i, one)
-        if (by->adapters && port_gbits(one) > 0 && fits(e, exam_name(one, "name")))
-            add_choice(c, true, port_gbits(one));
+    json_array_foreach (exam_peek(x, "rdma"), i, one)
+        if (by->adapters && port_gbits(one) > 0 && names_it(entry, exact, one)) {
+            c->n++;
+            c->gbits = fmax(c->gbits, port_gbits(one));
+            c->adapters++;
+        }
 }
 
 static double fastest_port(const struct exam *x)
@@ -160,9 +124,9 @@ static double fastest_port(const struct exam *x)
     double most = 0;
     size_t i;
 
-    json_array_foreach (json_object_get(exam_machine(x), "rdma"), i, device)
-        if (exam_does_rdma(x, device) && port_gbits(device) > most)
-            most = port_gbits(device);
+    json_array_foreach (exam_peek(x, "rdma"), i, device)
+        if (exam_does_rdma(x, device))
+            most = fmax(most, port_gbits(device));
     return most;
 }
 
@@ -171,17 +135,21 @@ static double fastest_port(const struct exam *x)
 static bool read_choice(const struct exam *x, const struct chooser *by, struct chosen *c)
 {
     const char *list = value_of(x, by->name);
-    struct entry e = {.exact = by->syntax != PREFIXES};
+    bool exact = by->syntax != PREFIXES || *list == '=';
+    char entry[64]; /* what is longer than a name is a name that nothing has */
 
     *c = (struct chosen){.n = 0};
     if (!*list || *list == '^' || !strcmp(list, "all") || strchr(list, '/') || strchr(list, '*'))
         return false;
-    if (by->syntax == PREFIXES && *list == '=') {
-        e.exact = true;
-        list++;
+    list += by->syntax == PREFIXES && *list == '=';
+    while (*list) {
+        size_t n = strcspn(list, ",");
+
+        snprintf(entry, sizeof(entry), "%.*s", (int)n, list);
+        entry[strcspn(entry, ":")] = '\0'; /* of "mlx5_0:1" the name */
+        choose(x, by, entry, exact, c);
+        list += n + (list[n] == ',');
     }
-    while (take_entry(&list, &e))
-        choose(x, by, &e, c);
     return true;
 }
 
@@ -199,95 +167,79 @@ static bool goes_elsewhere(const struct exam *x, const struct chooser *by)
 static void judge_choice(struct exam *x, const struct chooser *by, const struct chosen *c)
 {
     double ports = by->adapters ? fastest_port(x) : 0, best = ports > 0 ? ports : fastest(x);
-    struct exam_result *r;
+    const char *value = value_of(x, by->name);
 
+    exam_about(x, by->name);
     if (!c->n) {
-        r = exam_found(x, by->name, "with its value \"%.40s\", it names none that is up here",
-                       value_of(x, by->name));
-        exam_remedy(x, r, "unset %s, or name one of: ip -br link; ibv_devices", by->name);
+        exam_found(x, "with its value \"%.40s\", it names none that is up here", value);
+        exam_remedy(x, "unset %s, or name one of: ip -br link; ibv_devices", by->name);
         return;
     }
     if (c->n == c->here) {
-        r = exam_found(x, by->name, "with its value \"%.40s\", it names no way to another host",
-                       value_of(x, by->name));
-        exam_remedy(x, r, "unset %s, or name one that leads to the other hosts: ip route",
-                    by->name);
+        exam_found(x, "with its value \"%.40s\", it names no way to another host", value);
+        exam_remedy(x, "unset %s, or name one that leads to the other hosts: ip route", by->name);
         return;
     }
     /* Sockets only set connections up where adapters carry the data. */
     if ((!by->adapters && has_adapters(x)) || goes_elsewhere(x, by))
         return;
     if (ports > 0 && !c->adapters)
-        r = exam_found(x, by->name, "with its value \"%.40s\", it names no RDMA adapter: sockets",
-                       value_of(x, by->name));
+        exam_found(x, "with its value \"%.40s\", it names no RDMA adapter: sockets", value);
     else if (c->gbits > 0 && best >= SLOW * c->gbits)
-        r = exam_found(x, by->name,
-                       "with its value \"%.40s\", it names %.4g Gb/s; others have %.4g",
-                       value_of(x, by->name), c->gbits, best);
-    else if (c->gbits > 0 || c->adapters)
+        exam_found(x, "with its value \"%.40s\", it names %.4g Gb/s; others have %.4g", value,
+                   c->gbits, best);
+    else if (c->gbits <= 0 && !c->adapters) {
+        exam_unknown(x, "how fast what its value \"%.40s\" names is", value);
         return;
-    else {
-        exam_unknown(x, by->name, "how fast what its value \"%.40s\" names is",
-                     value_of(x, by->name));
+    } else
         return;
-    }
     if (c->gbits > 0 && c->gbits < best)
-        exam_price(x, r, 1 - c->gbits / best, by->of, "1 - %.4g/%.4g Gb/s", c->gbits, best);
-    exam_remedy(x, r, "unset %s, or name the fastest", by->name);
+        exam_price(x, 1 - c->gbits / best, by->of, "1 - %.4g/%.4g Gb/s", c->gbits, best);
 }
 
-static void look_chosen(struct exam *x)
+static bool judge_chosen(struct exam *x)
 {
-    const json_t *settings = exam_fact(x, "environment", NULL, "library_settings"), *nics;
     struct chosen c;
-    bool found = false;
 
-    if (!settings)
-        return;
-    nics = exam_list(x, "network");
-    for (size_t i = 0; nics && i < sizeof(choosers) / sizeof(*choosers); i++) {
+    if (!exam_fact(x, NULL, "library_settings") || !exam_list(x, "network"))
+        return false;
+    for (size_t i = 0; i < sizeof(choosers) / sizeof(*choosers); i++)
         if (read_choice(x, &choosers[i], &c))
             judge_choice(x, &choosers[i], &c);
-        found = found || exam_has(x, choosers[i].name);
-    }
-    if (nics && !found)
-        exam_fine(x, "environment");
+    exam_about(x, "environment");
+    return true;
 }
 
 /* ---- Without variables */
 
 /* Programs that are not told otherwise take the interface of the default route. Where adapters do
  * RDMA, collectives do not. */
-static void look_default(struct exam *x)
+static bool judge_default(struct exam *x)
 {
     const json_t *names, *first;
     double rate, best = fastest(x);
-    struct exam_result *r;
 
     if (has_adapters(x) || best <= 0)
-        return;
-    names = exam_fact(x, "network", NULL, "tcp.default_interfaces");
-    first = exam_nic(x, json_string_value(json_array_get(names, 0))
-                            ? json_string_value(json_array_get(names, 0))
-                            : "");
-    if (!names || !first)
-        return;
+        return false;
+    names = exam_fact(x, NULL, "tcp.default_interfaces");
+    first = exam_nic(x, exam_string(json_array_get(names, 0)));
+    if (!first)
+        return false;
     rate = exam_nic_gbits(first);
     exam_get(x, first, "speed_gbits_per_s");
-    if (rate <= 0) {
-        exam_unknown(x, "network", "the default route is by %s, whose speed is not known",
-                     exam_name(first, "name"));
-        return;
-    }
-    if (best < SLOW * rate || names_sockets(x)) { /* chosen-interface looks at what they name */
-        exam_fine(x, "network");
-        return;
-    }
-    r = exam_found(x, "network", "the default route is by %s, %.4g Gb/s; the fastest has %.4g",
+    if (rate <= 0)
+        return exam_unknown(x, "the default route is by %s, whose speed is not known",
+                            exam_name(first, "name"));
+    for (size_t i = 0; i < sizeof(choosers) / sizeof(*choosers); i++)
+        if (choosers[i].interfaces && *value_of(x, choosers[i].name))
+            return true; /* chosen-interface looks at what they name */
+    if (best >= SLOW * rate) {
+        exam_found(x, "the default route is by %s, %.4g Gb/s; the fastest has %.4g",
                    exam_name(first, "name"), rate, best);
-    exam_price(x, r, 1 - rate / best, "bandwidth of programs that are not told an interface",
-               "1 - %.4g/%.4g Gb/s", rate, best);
-    exam_remedy(x, r, "name the interface: NCCL_SOCKET_IFNAME, OMPI_MCA_btl_tcp_if_include");
+        exam_price(x, 1 - rate / best, "bandwidth of programs that are not told an interface",
+                   "1 - %.4g/%.4g Gb/s", rate, best);
+    }
+    return true;
 }
 
 /* ---- Several in one network */
@@ -307,61 +259,60 @@ static bool is_ipoib(const json_t *nic)
 
 /* Linux answers for all its addresses on each interface, and sends by the first: who set arp_ignore
  * has thought of it, and routes by the address of the sender. */
-static void look_at_subnet(struct exam *x, const json_t *names)
+static void judge_subnet(struct exam *x, const json_t *names)
 {
     const json_t *name, *nic, *first = NULL, *second = NULL;
-    double best = 0, arp = 0;
-    struct exam_result *r;
+    double own, best = 0, arp = 0;
     size_t i;
 
     json_array_foreach (names, i, name) {
-        nic = exam_nic(x, json_string_value(name) ? json_string_value(name) : "");
+        nic = exam_nic(x, exam_string(name));
         if (!nic || !takes_part(nic))
             continue;
         if (first && !second)
             second = nic;
         first = first ? first : nic;
-        best = exam_nic_gbits(nic) > best ? exam_nic_gbits(nic) : best;
+        best = fmax(best, exam_nic_gbits(nic));
     }
     if (!second)
         return;
+    exam_about(x, exam_name(first, "name"));
     if (is_ipoib(first) && is_ipoib(second) && has_adapters(x)) {
-        exam_fine(x, exam_name(first, "name"));
+        exam_fine(x);
         return;
     }
-    if (!exam_number(x, exam_name(first, "name"), first, "arp_ignore", &arp))
+    if (!exam_number(x, first, "arp_ignore", &arp))
         return;
     if (arp > 0) {
-        exam_fine(x, exam_name(first, "name"));
+        exam_fine(x);
         return;
     }
     if (!exam_metal(x)) {
-        exam_unknown(x, exam_name(first, "name"),
-                     "%s is in its network, too: whether the hypervisor keeps them apart",
+        exam_unknown(x, "%s is in its network, too: whether the hypervisor keeps them apart",
                      exam_name(second, "name"));
         return;
     }
-    r = exam_found(x, exam_name(first, "name"),
-                   "%s is in its network, too: packets leave by one and may come by either",
-                   exam_name(second, "name"));
-    if (exam_nic_gbits(first) > 0 && exam_nic_gbits(first) < best)
-        exam_price(x, r, 1 - exam_nic_gbits(first) / best, "bandwidth within that network",
-                   "1 - %.4g/%.4g Gb/s: the first sends", exam_nic_gbits(first), best);
-    exam_remedy(x, r,
-                "give each a network of its own; or sudo sysctl "
-                "net.ipv4.conf.all.arp_ignore=1 net.ipv4.conf.all.arp_announce=2, and ip rule");
+    exam_found(x, "%s is in its network, too: packets leave by one and may come by either",
+               exam_name(second, "name"));
+    own = exam_nic_gbits(first);
+    if (own > 0 && own < best)
+        exam_price(x, 1 - own / best, "bandwidth within that network",
+                   "1 - %.4g/%.4g Gb/s: the first sends", own, best);
 }
 
-static void look_subnets(struct exam *x)
+static bool judge_subnets(struct exam *x)
 {
     const json_t *lists = exam_list(x, "tcp.shared_subnets"), *names, *nic;
     size_t i;
 
     json_array_foreach (lists, i, names)
-        look_at_subnet(x, names);
-    json_array_foreach (json_object_get(exam_machine(x), "network"), i, nic)
+        judge_subnet(x, names);
+    json_array_foreach (exam_peek(x, "network"), i, nic) {
+        exam_about(x, exam_name(nic, "name"));
         if (lists && takes_part(nic) && !exam_has(x, exam_name(nic, "name")))
-            exam_fine(x, exam_name(nic, "name"));
+            exam_fine(x);
+    }
+    return false;
 }
 
 const struct exam_check exam_interfaces[] = {
@@ -369,17 +320,24 @@ const struct exam_check exam_interfaces[] = {
      .question = "Does the default route go by a fast interface?",
      .seen = "/proc/net/route, speed of each interface",
      .pipes = "Network*|" EXAM_GROUP,
-     .look = look_default},
+     .remedy = "name the interface: NCCL_SOCKET_IFNAME, OMPI_MCA_btl_tcp_if_include",
+     .subject = "network",
+     .judge = judge_default},
     {.id = "chosen-interface",
      .question = "Do variables name interfaces and adapters that are here, and fast?",
      .seen = "variables: NCCL_SOCKET_IFNAME, NCCL_IB_HCA, UCX_NET_DEVICES, GLOO_SOCKET_IFNAME, "
              "OMPI_MCA_btl_tcp_if_include",
      .pipes = "Network*|" EXAM_GROUP,
-     .look = look_chosen},
+     .remedy = "unset {}, or name the fastest",
+     .subject = "environment",
+     .judge = judge_chosen},
     {.id = "shared-subnet",
      .question = "Is each network reached by one interface?",
      .seen = "/proc/net/route, /proc/sys/net/ipv4/conf/*/arp_ignore",
      .pipes = "Network*|" EXAM_GROUP,
-     .look = look_subnets},
+     .remedy = "give each a network of its own; or sudo sysctl "
+               "net.ipv4.conf.all.arp_ignore=1 net.ipv4.conf.all.arp_announce=2, and ip rule",
+     .subject = "network",
+     .judge = judge_subnets},
     {.id = NULL},
 };

@@ -12,16 +12,6 @@ static bool has_line(const json_t *nic)
            (exam_is(nic, "nature", "physical") || exam_is(nic, "nature", "passthrough"));
 }
 
-static void each_line(struct exam *x, void look(struct exam *, const json_t *, const char *))
-{
-    const json_t *nics = exam_list(x, "network"), *nic;
-    size_t i;
-
-    json_array_foreach (nics, i, nic)
-        if (has_line(nic))
-            look(x, nic, exam_name(nic, "name"));
-}
-
 /* ---- Rate */
 
 /* One that could do so much less than the fastest is there for management. */
@@ -38,56 +28,47 @@ static double partner_of(const json_t *nic, const json_t *line, double speed)
     return partner < speed ? 0 : partner;
 }
 
-static void judge_rate(struct exam *x, const json_t *nic, const char *name, double speed)
+static bool judge_rate(struct exam *x, const json_t *nic, double speed)
 {
     const json_t *line = json_object_get(nic, "line");
     double own = exam_value(line, "own_gbits_per_s", 0),
            offered = exam_value(line, "offered_gbits_per_s", 0),
            partner = partner_of(nic, line, speed), can = fmin(own, partner);
-    struct exam_result *r;
+    bool less = offered > 0 && offered < can;
 
     exam_get(x, nic, "driver");
-    if (speed >= own) {
-        exam_fine(x, name);
-    } else if (partner <= 0) {
-        exam_unknown(x, name,
-                     "its line runs at %.4g Gb/s, and it could do %.4g; what the other end can do "
-                     "is not known",
-                     speed, own);
-    } else if (speed >= can) {
-        exam_fine(x, name);
-    } else {
-        r = exam_found(x, name, "its line runs at %.4g Gb/s; both ends could do %.4g%s", speed, can,
-                       offered > 0 && offered < can ? ", and it offers less" : "");
-        exam_price(x, r, 1 - speed / can, "network bandwidth", "1 - %.4g/%.4g Gb/s", speed, can);
-        if (offered > 0 && offered < can)
-            exam_remedy(x, r, "sudo ethtool -s %s autoneg on", name);
-        else
-            exam_remedy(x, r, "replace the cable of %s, and look at the switch's port", name);
+    if (speed >= own)
+        return true;
+    if (partner <= 0)
+        return exam_unknown(x,
+                            "its line runs at %.4g Gb/s, and it could do %.4g; what the other "
+                            "end can do is not known",
+                            speed, own);
+    if (speed < can) {
+        exam_found(x, "its line runs at %.4g Gb/s; both ends could do %.4g%s", speed, can,
+                   less ? ", and it offers less" : "");
+        exam_price(x, 1 - speed / can, "network bandwidth", "1 - %.4g/%.4g Gb/s", speed, can);
+        if (less)
+            exam_remedy(x, "sudo ethtool -s %s autoneg on", exam_judged(x));
     }
+    return true;
 }
 
-static void rate_of(struct exam *x, const json_t *nic, const char *name)
+static bool rate_of(struct exam *x, const json_t *nic)
 {
-    const json_t *line = exam_fact(x, name, nic, "line");
+    const json_t *line = exam_fact(x, nic, "line");
     double speed, own = exam_value(line, "own_gbits_per_s", 0);
 
-    if (!line || !exam_number(x, name, nic, "speed_gbits_per_s", &speed))
-        return;
+    if (!line || !exam_number(x, nic, "speed_gbits_per_s", &speed))
+        return false;
     if (own > 0 && ASIDE * own <= exam_fastest(x))
-        exam_not_applicable(x, name, "it could do %.4g Gb/s beside %.4g of others", own,
-                            exam_fastest(x));
-    else if (exam_value(line, "full_duplex", 1) < 1)
-        exam_remedy(x,
-                    exam_found(x, name, "half duplex: it sends or receives, and never does both"),
-                    "sudo ethtool -s %s autoneg on, and the same on the switch's port", name);
-    else
-        judge_rate(x, nic, name, speed);
-}
-
-static void look_rate(struct exam *x)
-{
-    each_line(x, rate_of);
+        return exam_not_applicable(x, "it could do %.4g Gb/s beside %.4g of others", own,
+                                   exam_fastest(x));
+    if (exam_value(line, "full_duplex", 1) >= 1)
+        return judge_rate(x, nic, speed);
+    exam_found(x, "half duplex: it sends or receives, and never does both");
+    return exam_remedy(x, "sudo ethtool -s %s autoneg on, and the same on the switch's port",
+                       exam_judged(x));
 }
 
 /* ---- Pause frames */
@@ -135,7 +116,7 @@ static void date_pauses(struct exam *x, const json_t *nic, const char *key, stru
     double unit = p->timed ? 1e-6 : 1, grown, watched = exam_watched(x), uptime, total;
     bool known = exam_grown(x, nic, "pause_counters", keys, &grown);
 
-    uptime = exam_value(json_object_get(exam_machine(x), "load"), "uptime_seconds", 0);
+    uptime = exam_value(exam_peek(x, "load"), "uptime_seconds", 0);
     total = unit * exam_value(json_object_get(nic, "pause_counters"), key, 0);
     p->count = total;
     p->per = uptime;
@@ -222,7 +203,7 @@ static const char *who_paused(struct exam *x, const struct pauses *p)
 }
 
 /* The time is that in which it might not send, and it may have had nothing to send. */
-static void find_pauses(struct exam *x, const char *name, const struct pauses *p)
+static void find_pauses(struct exam *x, const struct pauses *p)
 {
 #define OF(what)                                                                                   \
     {                                                                                              \
@@ -235,47 +216,40 @@ static void find_pauses(struct exam *x, const char *name, const struct pauses *p
     const char *number = strstr(p->way, "priority");
     bool received = p->way[0] == 'r';
     double share = fmin(p->count / p->per, 1);
-    struct exam_result *r = exam_found(x, name, "%s for %.3g %% of %.*f s", who_paused(x, p),
-                                       100 * share, p->per < 100, p->per);
 
-    exam_price(x, r, share, of[number ? number[8] - '0' : 8][!received],
+    exam_found(x, "%s for %.3g %% of %.*f s", who_paused(x, p), 100 * share, p->per < 100, p->per);
+    exam_price(x, share, of[number ? number[8] - '0' : 8][!received],
                "at most %.4g of %.*f s, were there always something to send", p->count,
-               p->per < 100, p->per);
-    r->cost.low = 0;
-    exam_remedy(x, r,
-                received ? "look for the full port or slow receiver behind the switch of %s"
-                         : "look at what slows this host's receiving by %s: PCIe link, IOMMU, "
-                           "memory, CPUs",
-                name);
+               p->per < 100, p->per)
+        ->cost.low = 0;
+    if (received)
+        exam_remedy(x, "look for the full port or slow receiver behind the switch of %s",
+                    exam_judged(x));
 }
 
-static void pauses_of(struct exam *x, const json_t *nic, const char *name)
+static bool pauses_of(struct exam *x, const json_t *nic)
 {
-    const json_t *counters = exam_fact(x, name, nic, "pause_counters");
+    const json_t *counters = exam_fact(x, nic, "pause_counters");
     struct pauses worst = {.way = ""};
     double days;
 
     if (!counters)
-        return;
+        return false;
     if (!worst_pauses(x, nic, &worst))
-        exam_unknown(x, name, "pause_counters: no number");
-    else if (worst.when == EXAM_FEW)
-        exam_fine(x, name);
-    else if (!worst.timed)
-        exam_unknown(x, name, "%s %.0f times within %.*f s; its driver does not count how long",
-                     who_paused(x, &worst), worst.count, worst.per < 100, worst.per);
-    else if (worst.when == EXAM_NOW)
-        find_pauses(x, name, &worst);
+        return exam_unknown(x, "pause_counters: no number");
+    if (worst.when == EXAM_FEW)
+        return true;
+    if (!worst.timed)
+        return exam_unknown(x, "%s %.0f times within %.*f s; its driver does not count how long",
+                            who_paused(x, &worst), worst.count, worst.per < 100, worst.per);
+    if (worst.when == EXAM_NOW)
+        find_pauses(x, &worst);
     else if (worst.brief)
-        exam_unknown(x, name, "%s for %.3g %% of %.1f s, which may be one burst: --watch 1m tells",
+        exam_unknown(x, "%s for %.3g %% of %.1f s, which may be one burst: --watch 1m tells",
                      who_paused(x, &worst), 100 * fmin(worst.count / worst.per, 1), worst.per);
-    else if (exam_days(x, name, &days))
-        exam_undated(x, name, worst.count, "seconds of pauses in", days);
-}
-
-static void look_pauses(struct exam *x)
-{
-    each_line(x, pauses_of);
+    else if (exam_days(x, &days))
+        exam_undated(x, worst.count, "seconds of pauses in", days);
+    return true;
 }
 
 const struct exam_check exam_lines[] = {
@@ -284,13 +258,19 @@ const struct exam_check exam_lines[] = {
      .seen = "ethtool's ioctl: what both ends offer, duplex; /sys/class/net/*/speed",
      .more = "the switch: what its port allows",
      .pipes = "Network*|GPU memory by RDMA|" EXAM_GROUP,
-     .look = look_rate},
+     .remedy = "replace the cable of {}, and look at the switch's port",
+     .which = has_line,
+     .each = EXAM_NICS,
+     .judge_one = rate_of},
     {.id = "pause-frames",
      .question = "Do Ethernet ports and their switches rarely stop each other?",
      .seen = "ethtool's ioctl, twice: the driver's counters of pause frames, also by priority",
      .more = "the switch: its port's counters of pause frames (PFC)",
      .pipes = "Network*|GPU memory by RDMA|" EXAM_GROUP,
      .counts = true,
-     .look = look_pauses},
+     .remedy = "look at what slows this host's receiving by {}: PCIe link, IOMMU, memory, CPUs",
+     .each = EXAM_NICS,
+     .which = has_line,
+     .judge_one = pauses_of},
     {.id = NULL},
 };

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks of what else takes the CPUs, and of how they rest. See exam.h. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/exam/exam.h"
-
-static const char all[] = "processor";
 
 /* Below, it is a system's own work: half a CPU, or a twentieth of all. */
 #define LOAD_CPUS  0.5
@@ -22,30 +19,24 @@ static bool is_load(double tasks, double cpus)
  * take no CPU now. So other tasks must also run at this moment. What they cost depends on their
  * weights and control groups, which the average does not tell: --measure prices it.
  */
-static void look_load(struct exam *x)
+static bool judge_load(struct exam *x)
 {
     double tasks, cpus, running;
 
-    if (!exam_number(x, all, NULL, "load.average_1min", &tasks) ||
-        !exam_number(x, all, NULL, "cpu.threads", &cpus))
-        return;
+    if (!exam_number(x, NULL, "load.average_1min", &tasks) ||
+        !exam_number(x, NULL, "cpu.threads", &cpus))
+        return false;
     exam_get(x, NULL, "load.cpu_pressure");
-    if (!is_load(tasks, cpus)) {
-        exam_fine(x, all);
-        return;
-    }
-    if (!exam_number(x, all, NULL, "load.running_tasks", &running))
-        return;
+    if (!is_load(tasks, cpus))
+        return true;
+    if (!exam_number(x, NULL, "load.running_tasks", &running))
+        return false;
     if (is_load(running - 1, cpus)) /* the reader itself runs */
-        exam_remedy(
-            x,
-            exam_found(x, all,
-                       "on average %.2g tasks wanted the %.0f CPUs in the last "
-                       "minute, and %.0f do now",
-                       tasks, cpus, running - 1),
-            "stop them, or measure when they are done (to see them: top -b -n1 | head -15)");
-    else
-        exam_fine(x, all);
+        exam_found(x,
+                   "on average %.2g tasks wanted the %.0f CPUs in the last minute, and %.0f do "
+                   "now",
+                   tasks, cpus, running - 1);
+    return true;
 }
 
 /* Between two readings, or since boot, of which the start-up alone shows little. A burst of one second
@@ -55,91 +46,69 @@ static void look_load(struct exam *x)
 static const struct exam_part stealing = {
     "stolen_cpu_seconds", "wanted_cpu_seconds", 0.01, 0.05, 0.1, 10};
 
-static void find_steal(struct exam *x, const struct exam_span *span)
+static bool judge_steal(struct exam *x)
 {
-    struct exam_result *r =
-        exam_found(x, all, "of the CPU time that the guest wanted, other guests got %.1f %%, %s",
-                   100 * span->bad / span->all, span->text);
-
-    exam_price(x, r, span->bad / span->all, "CPU time", "%.4g of %.4g s, %s", span->bad, span->all,
-               span->text);
-    exam_remedy(x, r, "on the host, give the guest CPUs of its own (virsh vcpupin)");
-}
-
-static void look_steal(struct exam *x)
-{
-    const json_t *load = json_object_get(exam_machine(x), "load");
     double wanted, stolen;
     struct exam_span span;
     enum exam_when when;
 
-    if (exam_metal(x) || !exam_number(x, all, NULL, "load.wanted_cpu_seconds", &wanted) ||
-        !exam_number(x, all, NULL, "load.stolen_cpu_seconds", &stolen))
-        return;
-    when = exam_part_when(x, load, &stealing, stolen, wanted, &span);
+    if (exam_metal(x) || !exam_number(x, NULL, "load.wanted_cpu_seconds", &wanted) ||
+        !exam_number(x, NULL, "load.stolen_cpu_seconds", &stolen))
+        return false;
+    when = exam_part_when(x, exam_peek(x, "load"), &stealing, stolen, wanted, &span);
     if (span.all == wanted && wanted < STEAL_SECONDS)
-        exam_unknown(x, all, "the guest wanted only %.0f s of CPU time since boot", wanted);
-    else if (when == EXAM_FEW)
-        exam_fine(x, all);
-    else if (when == EXAM_NOW)
-        find_steal(x, &span);
-    else
-        exam_unknown(x, all,
-                     "of the CPU time that the guest wanted, others got %.1f %% %s%s: plumb doctor "
-                     "--watch 1m, under load, tells",
+        return exam_unknown(x, "the guest wanted only %.0f s of CPU time since boot", wanted);
+    if (when == EXAM_NOW) {
+        exam_found(x, "of the CPU time that the guest wanted, other guests got %.1f %%, %s",
+                   100 * span.bad / span.all, span.text);
+        exam_price(x, span.bad / span.all, "CPU time", "%.4g of %.4g s, %s", span.bad, span.all,
+                   span.text);
+    } else if (when == EXAM_UNDATED) {
+        exam_unknown(x,
+                     "of the CPU time that the guest wanted, others got %.1f %% %s%s: plumb "
+                     "doctor --watch 1m, under load, tells",
                      100 * span.bad / span.all, span.text,
                      span.brief ? ", perhaps in one burst" : ", now or long ago");
+    }
+    return true;
 }
 
 /* How often the control group's time was used up before its period ended: between two readings, or
  * since it was made, which is at boot or later. */
-static void look_throttled(struct exam *x)
+static bool judge_throttled(struct exam *x)
 {
     static const struct exam_part pauses = {"throttled_periods", "periods", 0.01, 0.3, 3, 100};
-    const json_t *counters = exam_fact(x, all, NULL, "virtualization.limits.counters"), *limits;
+    const json_t *counters = exam_fact(x, NULL, "virtualization.limits.counters");
     struct exam_span span;
     enum exam_when when;
 
     if (!counters)
-        return;
-    limits = json_object_get(json_object_get(exam_machine(x), "virtualization"), "limits");
-    when = exam_part_when(x, limits, &pauses, exam_value(counters, "throttled_periods", 0),
+        return false;
+    when = exam_part_when(x, exam_peek(x, "virtualization.limits"), &pauses,
+                          exam_value(counters, "throttled_periods", 0),
                           exam_value(counters, "periods", 0), &span);
-    if (when == EXAM_FEW)
-        exam_fine(x, all);
-    else if (when == EXAM_NOW)
-        exam_remedy(x,
-                    exam_found(x, all,
-                               "the CPU quota paused it in %.0f %% of its periods of work, %s",
-                               100 * span.bad / span.all, span.text),
-                    "raise cpu.max of the control group (docker: --cpus)");
-    else
-        exam_unknown(
-            x, all,
-            "the CPU quota paused it in %.0f %% of its periods of work, %s%s: plumb doctor "
-            "--watch 1m tells",
-            100 * span.bad / span.all, span.text, span.brief ? "" : " or later");
+    if (when == EXAM_NOW)
+        exam_found(x, "the CPU quota paused it in %.0f %% of its periods of work, %s",
+                   100 * span.bad / span.all, span.text);
+    else if (when == EXAM_UNDATED)
+        exam_unknown(x,
+                     "the CPU quota paused it in %.0f %% of its periods of work, %s%s: plumb "
+                     "doctor --watch 1m tells",
+                     100 * span.bad / span.all, span.text, span.brief ? "" : " or later");
+    return true;
 }
 
 /* The scheduler starts no thread on these by itself, and moves none between them. */
-static void look_isolated(struct exam *x)
+static bool judge_isolated(struct exam *x)
 {
-    const char *isolated = exam_text(x, all, NULL, "cpu.isolated_cpus"), *allowed;
+    const char *isolated = exam_text(x, NULL, "cpu.isolated_cpus"),
+               *allowed =
+                   isolated ? exam_text(x, NULL, "virtualization.limits.allowed_cpus") : NULL;
 
-    if (!isolated)
-        return;
-    allowed = exam_text(x, all, NULL, "virtualization.limits.allowed_cpus");
-    if (!allowed)
-        return;
-    if (!exam_common(isolated, allowed)) {
-        exam_fine(x, all);
-        return;
-    }
-    exam_remedy(x,
-                exam_found(x, all,
-                           "of its CPUs %s, the kernel isolates %s: threads there are not balanced",
-                           allowed, isolated),
-                "bind each thread (taskset), or boot without isolcpus=");
+    if (allowed && exam_common(isolated, allowed))
+        exam_found(x, "of its CPUs %s, the kernel isolates %s: threads there are not balanced",
+                   allowed, isolated);
+    return allowed;
 }
 
 /*
@@ -151,59 +120,39 @@ static void look_isolated(struct exam *x)
 #define WAKE_US     400
 #define MAY_COST_US 150
 
-/* "C8", "C10", "C7s": no server of today has them. */
-static bool is_of_desktops(const json_t *state)
+static bool judge_idle(struct exam *x)
 {
-    const char *name = exam_name(state, "name");
-
-    return *name == 'C' && atoi(name + 1) >= 7;
-}
-
-static void look_idle(struct exam *x)
-{
-    const json_t *states, *state, *deepest = NULL;
-    const char *driver;
+    const json_t *states = exam_fact(x, NULL, "cpu.idle.states"), *state, *deepest = NULL;
+    const char *driver, *name;
     double most = 0;
     size_t i;
 
-    if (!exam_metal(x))
-        return;
-    states = exam_fact(x, all, NULL, "cpu.idle.states");
     json_array_foreach (states, i, state) {
         double us;
 
-        if (!exam_number(x, all, state, "exit_latency_us", &us))
-            return;
+        if (!exam_number(x, state, "exit_latency_us", &us))
+            return false;
         if (!json_is_true(json_object_get(state, "disabled")) && us > most) {
             most = us;
             deepest = state;
         }
     }
-    if (!states)
-        return;
-    if (most < MAY_COST_US) {
-        exam_fine(x, all);
-        return;
-    }
-    driver = exam_text(x, all, NULL, "cpu.idle.driver");
+    if (!states || most < MAY_COST_US)
+        return states;
+    driver = exam_text(x, NULL, "cpu.idle.driver");
     if (!driver)
-        return;
-    if (is_of_desktops(deepest)) {
-        exam_not_applicable(x, all, "notebooks and desktops rest in %s: --measure=idle-states",
-                            exam_name(deepest, "name"));
-        return;
-    }
+        return false;
+    name = exam_name(deepest, "name");
+    if (*name == 'C' && atoi(name + 1) >= 7) /* "C8", "C10", "C7s": of no server of today */
+        return exam_not_applicable(x, "notebooks and desktops rest in %s: --measure=idle-states",
+                                   name);
     if (most < WAKE_US || strcmp(driver, "intel_idle") != 0 ||
-        strstr(exam_name(deepest, "name"), "ACPI")) { /* else these are the firmware's times */
-        exam_unknown(x, all,
-                     "how long state %s takes: %s says %.0f us; plumb doctor --measure=idle-states",
-                     exam_name(deepest, "name"), driver, most);
-        return;
-    }
-    exam_remedy(x,
-                exam_found(x, all, "an idle CPU may need %.0f us to wake up (state %s)", most,
-                           exam_name(deepest, "name")),
-                "sudo cpupower idle-set -D %d", WAKE_US);
+        strstr(name, "ACPI")) /* else these are the firmware's times */
+        return exam_unknown(
+            x, "how long state %s takes: %s says %.0f us; plumb doctor --measure=idle-states", name,
+            driver, most);
+    exam_found(x, "an idle CPU may need %.0f us to wake up (state %s)", most, name);
+    return exam_remedy(x, "sudo cpupower idle-set -D %d", WAKE_US);
 }
 
 const struct exam_check exam_load[] = {
@@ -212,28 +161,38 @@ const struct exam_check exam_load[] = {
      .seen = "/proc/loadavg: tasks of the last minute, and tasks that run now",
      .pipes = "Matrix core|Memory|Caches|Latency|Copies|Between two processes|Network*|" EXAM_GROUP,
      .measured = "*",
-     .look = look_load},
+     .remedy = "stop them, or measure when they are done (to see them: top -b -n1 | head -15)",
+     .subject = "processor",
+     .judge = judge_load},
     {.id = "steal",
      .question = "Does the hypervisor leave the guest its CPU time?",
      .seen = "steal in /proc/stat, twice",
      .pipes = "Matrix core|Memory|Caches|Latency|Copies|Between two processes|Network*|" EXAM_GROUP,
      .measured = "*",
-     .look = look_steal},
+     .remedy = "on the host, give the guest CPUs of its own (virsh vcpupin)",
+     .subject = "processor",
+     .judge = judge_steal},
     {.id = "throttled",
      .question = "Is the control group rarely paused because its quota was used up?",
      .seen = "nr_throttled in cpu.stat of the control groups, twice",
      .pipes = "Matrix core|Memory|Caches|Latency|Copies|Between two processes|Network*|" EXAM_GROUP,
-     .look = look_throttled},
+     .remedy = "raise cpu.max of the control group (docker: --cpus)",
+     .subject = "processor",
+     .judge = judge_throttled},
     {.id = "isolated-cpus",
      .question = "Does the scheduler balance all CPUs that the process may use?",
      .seen = "/sys/devices/system/cpu/isolated, Cpus_allowed_list in /proc/self/status",
      .pipes = "Matrix core|Memory|Caches|Latency|Copies|Between two processes|Network*|" EXAM_GROUP,
-     .look = look_isolated},
+     .remedy = "bind each thread (taskset), or boot without isolcpus=",
+     .subject = "processor",
+     .judge = judge_isolated},
     {.id = "idle-states",
      .question = "Do idle CPUs of a server wake up fast?",
      .seen = "/sys/devices/system/cpu/cpu0/cpuidle",
      .pipes = "Network*|Between two processes|" EXAM_GROUP,
      .measured = "*",
-     .look = look_idle},
+     .metal = true,
+     .subject = "processor",
+     .judge = judge_idle},
     {.id = NULL},
 };

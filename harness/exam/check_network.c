@@ -6,28 +6,9 @@
 #include "core/hw/nic.h"
 #include "harness/exam/exam.h"
 
-static const char *name_of(const json_t *nic)
-{
-    const char *name = exam_name(nic, "name");
-
-    return *name ? name : "?";
-}
-
 static bool is_up(const json_t *nic)
 {
     return exam_is(nic, "state", "up") && !exam_is(nic, "kind", "loopback");
-}
-
-typedef void nic_fn(struct exam *x, const json_t *nic, const char *name);
-
-static void each_nic(struct exam *x, bool wanted(const json_t *), nic_fn *look)
-{
-    const json_t *nics = exam_list(x, "network"), *nic;
-    size_t i;
-
-    json_array_foreach (nics, i, nic)
-        if (wanted(nic))
-            look(x, nic, name_of(nic));
 }
 
 /* ---- MTU */
@@ -39,7 +20,7 @@ enum { STANDARD = 1500, JUMBO = 9000, JUMBO_LEAST = 8000 };
 
 static double payload_share(const struct exam *x, double mtu)
 {
-    const json_t *tcp = json_object_get(exam_machine(x), "tcp");
+    const json_t *tcp = exam_peek(x, "tcp");
     const struct framing_tcp f = {
         .mtu = (unsigned)mtu,
         .options = exam_value(tcp, "timestamps", 1) > 0 ? FRAMING_TCP_TIMESTAMPS : 0};
@@ -62,197 +43,119 @@ static double wanted_mtu(struct exam *x, const json_t *nic)
 /* Interfaces whose line is the machine's own. Tunnels, and pairs to containers, leave room for
  * headers of others; what a hypervisor's network leaves to its guests is not theirs to raise. False,
  * too, where what the interface is was not recorded, with an unknown. */
-static bool has_frames(struct exam *x, const json_t *nic, const char *name)
+static bool has_frames(struct exam *x, const json_t *nic)
 {
-    static const char *const natures[] = {"physical", "passthrough", "sriov-vf"};
-    const char *kind = exam_text(x, name, nic, "kind");
+    const char *kind = exam_text(x, nic, "kind");
 
-    if (!kind)
-        return false;
-    if (!strcmp(kind, "bond"))
-        return true;
-    for (size_t i = 0; !strcmp(kind, "ethernet") && i < sizeof(natures) / sizeof(*natures); i++)
-        if (exam_is(nic, "nature", natures[i]))
-            return true;
-    return false;
+    return kind && (!strcmp(kind, "bond") || (!strcmp(kind, "ethernet") && exam_is_hardware(nic)));
 }
 
 /* A pair that leads out of this container by the default route: an overlay, whose headers each packet
  * gets on its way, leaves less than the standard. */
-static bool is_overlay(struct exam *x, const json_t *nic, const char *name)
+static bool is_overlay(struct exam *x, const json_t *nic)
 {
-    const json_t *names = exam_get(x, NULL, "tcp.default_interfaces"), *one;
-    size_t i;
-
-    json_array_foreach (names, i, one)
-        if (json_is_string(one) && !strcmp(json_string_value(one), name))
-            return exam_is(nic, "kind", "veth") && exam_value(nic, "mtu", STANDARD) < STANDARD;
-    return false;
+    return exam_has_word(exam_get(x, NULL, "tcp.default_interfaces"), exam_judged(x)) &&
+           exam_is(nic, "kind", "veth") && exam_value(nic, "mtu", STANDARD) < STANDARD;
 }
 
-static void mtu_of(struct exam *x, const json_t *nic, const char *name)
+static bool mtu_of(struct exam *x, const json_t *nic)
 {
-    struct exam_result *r;
     double mtu, now, best, wanted;
 
-    if (is_overlay(x, nic, name)) {
-        r = exam_found(x, name,
-                       "it leads out of this container with an MTU of %.0f bytes: an overlay wraps "
-                       "each packet",
-                       exam_value(nic, "mtu", 0));
-        exam_remedy(x, r,
-                    "give the container the host's network (hostNetwork: true, --network "
-                    "host), or an adapter of its own");
-        return;
+    if (is_overlay(x, nic)) {
+        exam_found(x,
+                   "it leads out of this container with an MTU of %.0f bytes: an overlay wraps "
+                   "each packet",
+                   exam_value(nic, "mtu", 0));
+        return exam_remedy(x, "give the container the host's network (hostNetwork: true, --network "
+                              "host), or an adapter of its own");
     }
-    if (!has_frames(x, nic, name) || !exam_number(x, name, nic, "mtu", &mtu))
-        return;
+    if (!has_frames(x, nic) || !exam_number(x, nic, "mtu", &mtu))
+        return false;
     wanted = wanted_mtu(x, nic);
-    if (mtu >= wanted || mtu >= JUMBO_LEAST) {
-        exam_fine(x, name);
-        return;
-    }
-    if (exam_is(nic, "nature", "sriov-vf")) {
-        exam_unknown(x, name,
-                     "its MTU is %.0f bytes; whether the hypervisor's network carries more is not "
-                     "visible here",
-                     mtu);
-        return;
-    }
+    if (mtu >= wanted || mtu >= JUMBO_LEAST)
+        return true;
+    if (exam_is(nic, "nature", "sriov-vf"))
+        return exam_unknown(x,
+                            "its MTU is %.0f bytes; whether the hypervisor's network carries "
+                            "more is not visible here",
+                            mtu);
     now = payload_share(x, mtu);
     best = payload_share(x, wanted);
-    r = exam_found(x, name, "its MTU is %.0f bytes: headers take %.1f %% of the line", mtu,
-                   100 * (1 - now));
+    exam_found(x, "its MTU is %.0f bytes: headers take %.1f %% of the line", mtu, 100 * (1 - now));
     if (isfinite(now) && now < best)
-        exam_price(x, r, 1 - now / best, "TCP bandwidth",
+        exam_price(x, 1 - now / best, "TCP bandwidth",
                    "1 - %.4f/%.4f: payload of full frames at MTU %.0f and %.0f", now, best, mtu,
                    wanted);
-    exam_remedy(x, r, "sudo ip link set %s mtu %.0f, as on all hosts and switches of the network",
-                name, wanted);
-}
-
-static void look_mtu(struct exam *x)
-{
-    each_nic(x, is_up, mtu_of);
+    return exam_remedy(x,
+                       "sudo ip link set %s mtu %.0f, as on all hosts and switches of the network",
+                       exam_judged(x), wanted);
 }
 
 /* ---- Queue disciplines */
 
-static const json_t *discipline(const json_t *list, const char *kind)
+/* Others may hold packets back, by rates or rules that are not read: htb, hfsc, cake. */
+#define FREE_DISCIPLINES "mq|mqprio|fq_codel|fq|pfifo_fast|noqueue|pfifo|bfifo|codel"
+
+static bool shaping_of(struct exam *x, const json_t *nic)
 {
-    const json_t *one;
+    const json_t *list = exam_fact(x, nic, "qdiscs"), *one;
+    const json_t *netem = exam_one_of(list, "kind", "netem"),
+                 *tbf = exam_one_of(list, "kind", "tbf");
+    double rate = exam_value(tbf ? tbf : netem, "rate_gbits_per_s", 0), line = exam_nic_gbits(nic);
     size_t i;
 
-    json_array_foreach (list, i, one)
-        if (exam_is(one, "kind", kind))
-            return one;
-    return NULL;
-}
-
-/* The first that may hold packets back, by rates or rules that are not read: htb, hfsc, cake. */
-static const char *unread_discipline(const json_t *list)
-{
-    static const char *const free_ones[] = {"mq",      "mqprio", "fq_codel", "fq",   "pfifo_fast",
-                                            "noqueue", "pfifo",  "bfifo",    "codel"};
-    const json_t *one;
-    size_t i, k;
-
-    json_array_foreach (list, i, one) {
-        for (k = 0; k < sizeof(free_ones) / sizeof(*free_ones); k++)
-            if (exam_is(one, "kind", free_ones[k]))
-                break;
-        if (k == sizeof(free_ones) / sizeof(*free_ones))
-            return exam_name(one, "kind");
-    }
-    return NULL;
-}
-
-static void price_rate(struct exam *x, struct exam_result *r, double rate, double line)
-{
-    if (rate > 0 && line > rate)
-        exam_price(x, r, 1 - rate / line, "network bandwidth", "1 - %.4g/%.4g Gb/s", rate, line);
-}
-
-static void shaping_of(struct exam *x, const json_t *nic, const char *name)
-{
-    const json_t *list = exam_fact(x, name, nic, "qdiscs");
-    const json_t *netem = discipline(list, "netem"), *tbf = discipline(list, "tbf");
-    double rate = exam_value(tbf ? tbf : netem, "rate_gbits_per_s", 0);
-    struct exam_result *r;
-
-    if (!list)
-        return;
     if (!netem && !tbf) {
-        if (unread_discipline(list))
-            exam_unknown(x, name, "its queue discipline %s may hold packets back: see tc -s qdisc",
-                         unread_discipline(list));
-        else
-            exam_fine(x, name);
-        return;
+        json_array_foreach (list, i, one)
+            if (!exam_fits(FREE_DISCIPLINES, exam_name(one, "kind")))
+                return exam_unknown(
+                    x, "its queue discipline %s may hold packets back: see tc -s qdisc",
+                    exam_name(one, "kind"));
+        return list;
     }
     exam_get(x, nic, "speed_gbits_per_s");
     if (netem)
-        r = exam_found(x, name, "netem delays its packets by %.4g ms and drops %.3g %% of them",
-                       exam_value(netem, "delay_us", 0) / 1e3,
-                       exam_value(netem, "loss_percent", 0));
+        exam_found(x, "netem delays its packets by %.4g ms and drops %.3g %% of them",
+                   exam_value(netem, "delay_us", 0) / 1e3, exam_value(netem, "loss_percent", 0));
     else
-        r = exam_found(x, name, "a token bucket (tbf) holds it to %.4g Gb/s", rate);
-    price_rate(x, r, rate, exam_nic_gbits(nic));
-    exam_remedy(x, r, "sudo tc qdisc del dev %s root", name);
-}
-
-static void look_shaping(struct exam *x)
-{
-    each_nic(x, is_up, shaping_of);
+        exam_found(x, "a token bucket (tbf) holds it to %.4g Gb/s", rate);
+    if (rate > 0 && line > rate)
+        exam_price(x, 1 - rate / line, "network bandwidth", "1 - %.4g/%.4g Gb/s", rate, line);
+    return true;
 }
 
 /* ---- TCP */
 
 /* Others take what is left over, or pace by a model of the path; --measure prices them. */
-static void look_congestion(struct exam *x)
+static bool judge_congestion(struct exam *x)
 {
-    static const char *const usual[] = {"cubic", "reno", "dctcp", "bic", "htcp", "illinois"};
-    const char *now = exam_text(x, "tcp", NULL, "tcp.congestion_control");
+    const char *now = exam_text(x, NULL, "tcp.congestion_control");
 
-    if (!now)
-        return;
-    for (size_t i = 0; i < sizeof(usual) / sizeof(*usual); i++)
-        if (!strcmp(now, usual[i])) {
-            exam_fine(x, "tcp");
-            return;
-        }
-    exam_remedy(
-        x,
-        exam_found(x, "tcp",
-                   "congestion control is \"%s\", which sends by its own estimate of the path",
-                   now),
-        "sudo sysctl net.ipv4.tcp_congestion_control=cubic");
+    if (now && !exam_fits("cubic|reno|dctcp|bic|htcp|illinois", now))
+        exam_found(x, "congestion control is \"%s\", which sends by its own estimate of the path",
+                   now);
+    return now;
 }
 
 /* Below these, a window is used up within a round trip of a local network. */
 #define BUFFER_LEAST (1024. * 1024)
 
-static void look_buffers(struct exam *x)
+static bool judge_buffers(struct exam *x)
 {
     double receive, send, scaling;
 
-    if (!exam_number(x, "tcp", NULL, "tcp.receive_auto_bytes", &receive) ||
-        !exam_number(x, "tcp", NULL, "tcp.send_auto_bytes", &send) ||
-        !exam_number(x, "tcp", NULL, "tcp.window_scaling", &scaling))
-        return;
-    if (scaling < 1)
-        exam_remedy(x,
-                    exam_found(x, "tcp", "window scaling is off: 64 KiB at most are on their way"),
-                    "sudo sysctl net.ipv4.tcp_window_scaling=1");
-    else if (receive < BUFFER_LEAST || send < BUFFER_LEAST)
-        exam_remedy(x,
-                    exam_found(x, "tcp",
-                               "buffers grow to %.4g KiB for receiving and %.4g KiB for sending",
-                               receive / 1024, send / 1024),
-                    "sudo sysctl net.ipv4.tcp_rmem='4096 131072 6291456' "
-                    "net.ipv4.tcp_wmem='4096 16384 4194304'");
-    else
-        exam_fine(x, "tcp");
+    if (!exam_number(x, NULL, "tcp.receive_auto_bytes", &receive) ||
+        !exam_number(x, NULL, "tcp.send_auto_bytes", &send) ||
+        !exam_number(x, NULL, "tcp.window_scaling", &scaling))
+        return false;
+    if (scaling < 1) {
+        exam_found(x, "window scaling is off: 64 KiB at most are on their way");
+        exam_remedy(x, "sudo sysctl net.ipv4.tcp_window_scaling=1");
+    } else if (receive < BUFFER_LEAST || send < BUFFER_LEAST) {
+        exam_found(x, "buffers grow to %.4g KiB for receiving and %.4g KiB for sending",
+                   receive / 1024, send / 1024);
+    }
+    return true;
 }
 
 /* ---- What interfaces lost */
@@ -262,28 +165,18 @@ static void look_buffers(struct exam *x)
 #define LOST_LEAST    100
 #define DROPPED_SHARE 1e-3
 
-/* Drivers that count a full ring in rx_dropped, where the kernel counts packets of no use, too. */
-static bool drops_are_losses(const json_t *nic)
+/* Of drivers that count a full ring in rx_dropped, where the kernel counts packets of no use, too. */
+static void judge_drops(struct exam *x, const json_t *nic, double all)
 {
-    return exam_is(nic, "driver", "ena") || exam_is(nic, "driver", "virtio_net") ||
-           exam_is(nic, "driver", "hv_netvsc");
-}
+    double dropped = exam_value(json_object_get(nic, "counters"), "rx_dropped", 0);
 
-static bool may_have_lost(struct exam *x, const json_t *nic, const char *name, double all)
-{
-    double dropped;
-
-    if (!drops_are_losses(nic))
-        return false;
+    if (!exam_fits("ena|virtio_net|hv_netvsc", exam_name(nic, "driver")))
+        return;
     exam_get(x, nic, "driver");
-    dropped = exam_value(json_object_get(nic, "counters"), "rx_dropped", 0);
     exam_get(x, nic, "counters.rx_dropped");
-    if (dropped <= LOST_LEAST || dropped <= DROPPED_SHARE * all)
-        return false;
-    exam_unknown(x, name,
-                 "%.0f packets were dropped: its ring was full, or nothing here wanted them",
-                 dropped);
-    return true;
+    if (dropped > LOST_LEAST && dropped > DROPPED_SHARE * all)
+        exam_unknown(x, "%.0f packets were dropped: its ring was full, or nothing here wanted them",
+                     dropped);
 }
 
 static const char *const packets[] = {"rx_packets", "tx_packets", NULL};
@@ -294,38 +187,32 @@ static const struct exam_share damaged = {"counters", broken,     "counters",
 static const struct exam_share missed = {"counters", full,       "counters",
                                          packets,    LOST_SHARE, LOST_LEAST};
 
-static void losses_of(struct exam *x, const json_t *nic, const char *name)
+static bool losses_of(struct exam *x, const json_t *nic)
 {
     double most = exam_value(json_object_get(nic, "rings"), "rx_max", 0);
     struct exam_span bad, lost;
-    enum exam_when line = exam_share_when(x, name, nic, &damaged, &bad), ring;
+    enum exam_when line = exam_share_when(x, nic, &damaged, &bad), ring;
 
     if (line == EXAM_NOT_READ)
-        return;
-    ring = exam_share_when(x, name, nic, &missed, &lost);
+        return false;
+    ring = exam_share_when(x, nic, &missed, &lost);
     if (ring == EXAM_NOT_READ)
-        return;
-    if (line == EXAM_NOW)
-        exam_remedy(x,
-                    exam_found(x, name, "%.0f of %.0f packets were damaged on the line, %s",
-                               bad.bad, bad.all, bad.text),
-                    "replace cable and transceiver of %s", name);
-    else if (ring == EXAM_NOW)
-        exam_remedy(x,
-                    exam_found(x, name, "%.0f of %.0f packets came while its ring was full, %s",
-                               lost.bad, lost.all, lost.text),
-                    "sudo ethtool -G %s rx %.0f", name, most > 0 ? most : 4096);
-    else if (line == EXAM_UNDATED)
-        exam_share_undated(x, name, &bad, "packets were damaged on the line in");
-    else if (ring == EXAM_UNDATED)
-        exam_share_undated(x, name, &lost, "packets came while its ring was full, in");
-    else if (!may_have_lost(x, nic, name, lost.all))
-        exam_fine(x, name);
-}
-
-static void look_losses(struct exam *x)
-{
-    each_nic(x, exam_nic_is_real, losses_of);
+        return false;
+    if (line == EXAM_NOW) {
+        exam_found(x, "%.0f of %.0f packets were damaged on the line, %s", bad.bad, bad.all,
+                   bad.text);
+    } else if (ring == EXAM_NOW) {
+        exam_found(x, "%.0f of %.0f packets came while its ring was full, %s", lost.bad, lost.all,
+                   lost.text);
+        exam_remedy(x, "sudo ethtool -G %s rx %.0f", exam_judged(x), most > 0 ? most : 4096);
+    } else if (line == EXAM_UNDATED) {
+        exam_share_undated(x, &bad, "packets were damaged on the line in");
+    } else if (ring == EXAM_UNDATED) {
+        exam_share_undated(x, &lost, "packets came while its ring was full, in");
+    } else {
+        judge_drops(x, nic, lost.all);
+    }
+    return true;
 }
 
 /* A boot, and who sets a machine up, change a line's state a few times. A sound line goes down when
@@ -333,22 +220,19 @@ static void look_losses(struct exam *x)
 #define CHANGES_MOST    20
 #define CHANGES_AT_ONCE 4
 
-static void flaps_of(struct exam *x, const json_t *nic, const char *name)
+static bool flaps_of(struct exam *x, const json_t *nic)
 {
     static const char *const changes[] = {"carrier_changes", NULL};
     static const struct exam_rate flaps = {"counters", changes, 2. / 7, CHANGES_MOST,
                                            CHANGES_AT_ONCE};
     struct exam_span span;
-    enum exam_when when = exam_rate_when(x, name, nic, &flaps, &span);
+    enum exam_when when = exam_rate_when(x, nic, &flaps, &span);
 
-    if (when == EXAM_FEW)
-        exam_fine(x, name);
-    else if (when == EXAM_UNDATED)
-        exam_share_undated(x, name, &span, "changes of its line in");
+    if (when == EXAM_UNDATED)
+        exam_share_undated(x, &span, "changes of its line in");
     else if (when == EXAM_NOW)
-        exam_remedy(
-            x, exam_found(x, name, "its line went up or down %.0f times %s", span.bad, span.text),
-            "sudo dmesg | grep %s; replace cable or transceiver", name);
+        exam_found(x, "its line went up or down %.0f times %s", span.bad, span.text);
+    return when != EXAM_NOT_READ;
 }
 
 /* A wireless line goes down whenever the machine sleeps or moves. */
@@ -357,23 +241,10 @@ static bool has_cable(const json_t *nic)
     return exam_nic_is_real(nic) && !exam_is(nic, "kind", "wifi");
 }
 
-static void look_flaps(struct exam *x)
-{
-    each_nic(x, has_cable, flaps_of);
-}
-
 /* ---- Interrupts */
 
 /* One core takes in what a slower line brings. */
 #define ONE_CPU_GBITS_PER_S 10
-
-static bool is_slow(struct exam *x, const json_t *nic)
-{
-    double gbits = exam_nic_gbits(nic);
-
-    exam_get(x, nic, "speed_gbits_per_s");
-    return gbits > 0 && gbits < ONE_CPU_GBITS_PER_S;
-}
 
 /* Is one of the nodes the interface's own, or another of its socket? */
 static bool has_near(const struct exam *x, const json_t *nodes, double own)
@@ -387,43 +258,30 @@ static bool has_near(const struct exam *x, const json_t *nodes, double own)
     return false;
 }
 
-static void interrupts_of(struct exam *x, const json_t *nic, const char *name)
+static bool interrupts_of(struct exam *x, const json_t *nic)
 {
     double queues = exam_value(json_object_get(nic, "queues"), "receive", 0),
-           node = exam_value(nic, "numa_node", -1),
-           threads = exam_value(json_object_get(exam_machine(x), "cpu"), "threads", 2);
+           node = exam_value(nic, "numa_node", -1), gbits = exam_nic_gbits(nic),
+           threads = exam_value(exam_peek(x, "cpu"), "threads", 2);
     const char *cpus;
     const json_t *nodes;
 
-    if (is_slow(x, nic)) {
-        exam_not_applicable(x, name, "one CPU is enough for %.4g Gb/s", exam_nic_gbits(nic));
-        return;
-    }
-    cpus = exam_text(x, name, nic, "interrupts.cpus");
+    exam_get(x, nic, "speed_gbits_per_s");
+    if (gbits > 0 && gbits < ONE_CPU_GBITS_PER_S)
+        return exam_not_applicable(x, "one CPU is enough for %.4g Gb/s", gbits);
+    cpus = exam_text(x, nic, "interrupts.cpus");
     if (!cpus)
-        return;
+        return false;
     exam_get(x, nic, "queues");
     exam_get(x, nic, "numa_node");
     nodes = exam_get(x, nic, "interrupts.numa_nodes");
     exam_get(x, NULL, "cpu.threads");
     if (queues > 1 && threads > 1 && *cpus && !strpbrk(cpus, ",-"))
-        exam_remedy(
-            x,
-            exam_found(x, name, "the interrupts of all its %.0f queues go to CPU %s", queues, cpus),
-            "sudo systemctl restart irqbalance");
+        exam_found(x, "the interrupts of all its %.0f queues go to CPU %s", queues, cpus);
     else if (node >= 0 && json_array_size(nodes) && !has_near(x, nodes, node))
-        exam_remedy(x,
-                    exam_found(x, name,
-                               "its interrupts go to CPUs %s, and none is near its NUMA node %.0f",
-                               cpus, node),
-                    "sudo systemctl restart irqbalance");
-    else
-        exam_fine(x, name);
-}
-
-static void look_interrupts(struct exam *x)
-{
-    each_nic(x, exam_nic_is_real, interrupts_of);
+        exam_found(x, "its interrupts go to CPUs %s, and none is near its NUMA node %.0f", cpus,
+                   node);
+    return true;
 }
 
 /* ---- Bonds */
@@ -439,95 +297,57 @@ static size_t count_down(const struct exam *x, const json_t *members)
     size_t i, down = 0;
 
     json_array_foreach (members, i, member) {
-        nic = exam_nic(x, json_string_value(member) ? json_string_value(member) : "");
+        nic = exam_nic(x, exam_string(member));
         /* the second is of one that stands on another interface: a VLAN, an end of a pair */
         down += nic && (exam_is(nic, "state", "down") || exam_is(nic, "state", "lowerlayerdown"));
     }
     return down;
 }
 
-/* Modes in which all members send at once. */
-static bool is_shared(const char *mode)
-{
-    return !strcmp(mode, "802.3ad") || !strncmp(mode, "balance-", 8);
-}
-
-static bool has_policy(const char *mode)
-{
-    return !strcmp(mode, "802.3ad") || !strcmp(mode, "balance-xor");
-}
-
-static void price_down(struct exam *x, const json_t *nic, const char *name, const char *mode)
-{
-    const json_t *members = json_object_get(json_object_get(nic, "bond"), "members");
-    size_t all = json_array_size(members), down = count_down(x, members);
-    struct exam_result *r = exam_found(x, name, "%zu of its %zu members are down", down, all);
-
-    if (is_shared(mode))
-        exam_price(x, r, (double)down / (double)all, "network bandwidth",
-                   "%zu/%zu members, if they are alike", down, all);
-    exam_remedy(x, r, "ip link show master %s", name);
-}
-
 /* Between two hosts all but the ports of TCP and UDP is the same in each packet. */
-static void hash_of(struct exam *x, const json_t *nic, const char *name, size_t all)
+static bool judge_hash(struct exam *x, const json_t *nic, size_t all)
 {
-    const char *policy = exam_text(x, name, nic, "bond.hash_policy");
-    struct exam_result *r;
+    const char *policy = exam_text(x, nic, "bond.hash_policy");
 
     if (!policy)
-        return;
-    if (all < 2 || strstr(policy, "3+4")) {
-        exam_fine(x, name);
-        return;
-    }
-    r = exam_found(x, name, "all connections to one host take one of its %zu members (%s)", all,
-                   policy);
-    exam_price(x, r, 1 - 1 / (double)all, "bandwidth between two hosts",
+        return false;
+    if (all < 2 || strstr(policy, "3+4"))
+        return true;
+    exam_found(x, "all connections to one host take one of its %zu members (%s)", all, policy);
+    exam_price(x, 1 - 1 / (double)all, "bandwidth between two hosts",
                "1 - 1/%zu members, if they are alike", all);
-    exam_remedy(x, r, "sudo ip link set %s type bond xmit_hash_policy layer3+4", name);
+    return exam_remedy(x, "sudo ip link set %s type bond xmit_hash_policy layer3+4",
+                       exam_judged(x));
 }
 
 /* A bond that so much faster interfaces or ports stand beside is there for management. */
 #define ASIDE 4
 
-static bool is_aside(struct exam *x, const json_t *nic)
+static bool bond_of(struct exam *x, const json_t *nic)
 {
+    const char *mode = exam_text(x, nic, "bond.mode");
+    const json_t *members = mode ? exam_fact(x, nic, "bond.members") : NULL;
+    size_t all = json_array_size(members), down = count_down(x, members);
     double own = exam_nic_gbits(nic);
 
-    exam_get(x, nic, "speed_gbits_per_s");
-    return own > 0 && ASIDE * own <= exam_fastest(x);
-}
-
-static void bond_of(struct exam *x, const json_t *nic, const char *name)
-{
-    const char *mode = exam_text(x, name, nic, "bond.mode");
-    const json_t *members = mode ? exam_fact(x, name, nic, "bond.members") : NULL;
-    size_t all = json_array_size(members);
-
     if (!members)
-        return;
-    if (is_aside(x, nic)) {
-        exam_not_applicable(x, name, "it has %.4g Gb/s beside %.4g of others", exam_nic_gbits(nic),
-                            exam_fastest(x));
-        return;
+        return false;
+    exam_get(x, nic, "speed_gbits_per_s");
+    if (own > 0 && ASIDE * own <= exam_fastest(x))
+        return exam_not_applicable(x, "it has %.4g Gb/s beside %.4g of others", own,
+                                   exam_fastest(x));
+    if (down) {
+        exam_found(x, "%zu of its %zu members are down", down, all);
+        if (exam_fits("802.3ad|balance-*", mode)) /* all members send at once */
+            exam_price(x, (double)down / (double)all, "network bandwidth",
+                       "%zu/%zu members, if they are alike", down, all);
+    } else if (all > 1 && !strcmp(mode, "balance-rr")) {
+        exam_found(x, "packets of one connection overtake each other (mode balance-rr)");
+        exam_remedy(x, "sudo ip link set %s type bond mode 802.3ad", exam_judged(x));
+    } else if (exam_fits("802.3ad|balance-xor", mode)) {
+        return judge_hash(x, nic, all);
     }
-    if (count_down(x, members))
-        price_down(x, nic, name, mode);
-    else if (all > 1 && !strcmp(mode, "balance-rr"))
-        exam_remedy(
-            x,
-            exam_found(x, name, "packets of one connection overtake each other (mode balance-rr)"),
-            "sudo ip link set %s type bond mode 802.3ad", name);
-    else if (has_policy(mode))
-        hash_of(x, nic, name, all);
-    else
-        exam_fine(x, name);
-}
-
-static void look_bonds(struct exam *x)
-{
-    each_nic(x, is_bond, bond_of);
+    return true;
 }
 
 const struct exam_check exam_network[] = {
@@ -535,44 +355,66 @@ const struct exam_check exam_network[] = {
      .question = "Do fast interfaces use jumbo frames, and none less than 1500 bytes?",
      .seen = "/sys/class/net/*/mtu; the largest that the driver allows by rtnetlink",
      .pipes = "Network|" EXAM_GROUP,
-     .look = look_mtu},
+     .which = is_up,
+     .each = EXAM_NICS,
+     .judge_one = mtu_of},
     {.id = "shaping",
      .question = "Do interfaces send without a limit of software, emulated delay or loss?",
      .seen = "rtnetlink: queue disciplines; of netem and tbf the rates",
      .pipes = "Network*|" EXAM_GROUP,
-     .look = look_shaping},
+     .remedy = "sudo tc qdisc del dev {} root",
+     .which = is_up,
+     .each = EXAM_NICS,
+     .judge_one = shaping_of},
     {.id = "congestion",
      .question = "Is TCP's congestion control made for fast local networks?",
      .seen = "/proc/sys/net/ipv4/tcp_congestion_control",
      .pipes = "Network|" EXAM_GROUP,
      .measured = "*",
-     .look = look_congestion},
+     .remedy = "sudo sysctl net.ipv4.tcp_congestion_control=cubic",
+     .subject = "tcp",
+     .judge = judge_congestion},
     {.id = "tcp-buffers",
      .question = "May TCP keep enough data on its way?",
      .seen = "/proc/sys/net/ipv4/tcp_rmem, tcp_wmem, tcp_window_scaling",
      .pipes = "Network|" EXAM_GROUP,
-     .look = look_buffers},
+     .remedy = "sudo sysctl net.ipv4.tcp_rmem='4096 131072 6291456' "
+               "net.ipv4.tcp_wmem='4096 16384 4194304'",
+     .subject = "tcp",
+     .judge = judge_buffers},
     {.id = "packet-loss",
      .question = "Does each interface receive packets whole and in time?",
      .seen = "/sys/class/net/*/statistics, twice",
      .pipes = "Network*|" EXAM_GROUP,
      .counts = true,
-     .look = look_losses},
+     .remedy = "replace cable and transceiver of {}",
+     .which = exam_nic_is_real,
+     .each = EXAM_NICS,
+     .judge_one = losses_of},
     {.id = "link-flaps",
      .question = "Do the lines stay up?",
      .seen = "/sys/class/net/*/carrier_changes, twice; /proc/uptime",
      .pipes = "Network*|" EXAM_GROUP,
      .counts = true,
-     .look = look_flaps},
+     .remedy = "sudo dmesg | grep {}; replace cable or transceiver",
+     .which = has_cable,
+     .each = EXAM_NICS,
+     .judge_one = flaps_of},
     {.id = "interrupts",
      .question = "Do the interrupts of each fast interface go to several CPUs near it?",
      .seen = "/proc/interrupts, /proc/irq/*/effective_affinity_list",
      .pipes = "Network*|" EXAM_GROUP,
-     .look = look_interrupts},
+     .remedy = "sudo systemctl restart irqbalance",
+     .which = exam_nic_is_real,
+     .each = EXAM_NICS,
+     .judge_one = interrupts_of},
     {.id = "bond",
      .question = "Does each bond for data use all its members, and keep the order of packets?",
      .seen = "/sys/class/net/*/bonding",
      .pipes = "Network*|" EXAM_GROUP,
-     .look = look_bonds},
+     .remedy = "ip link show master {}",
+     .which = is_bond,
+     .each = EXAM_NICS,
+     .judge_one = bond_of},
     {.id = NULL},
 };

@@ -7,21 +7,23 @@
 /* Devices whose link carries what is measured, and have one of their own. */
 static bool is_pipe(const json_t *device)
 {
-    return json_is_object(json_object_get(device, "link")) &&
-           (exam_is(device, "kind", "gpu") || exam_is(device, "kind", "ethernet") ||
-            exam_is(device, "kind", "infiniband") || exam_is(device, "kind", "nvme"));
+    return *exam_name(device, "address") && json_is_object(json_object_get(device, "link")) &&
+           exam_fits("gpu|ethernet|infiniband|nvme", exam_name(device, "kind"));
 }
 
-typedef void device_fn(struct exam *x, const json_t *device, const char *address);
-
-static void each_device(struct exam *x, device_fn *look)
+static bool is_adapter(const json_t *device)
 {
-    const json_t *devices = exam_list(x, "pci"), *device;
-    size_t i;
+    return is_pipe(device) && exam_fits("ethernet|infiniband", exam_name(device, "kind"));
+}
 
-    json_array_foreach (devices, i, device)
-        if (is_pipe(device) && *exam_name(device, "address"))
-            look(x, device, exam_name(device, "address"));
+static bool is_no_disk(const json_t *device)
+{
+    return is_pipe(device) && !exam_is(device, "kind", "nvme");
+}
+
+static bool is_gpu(const json_t *device)
+{
+    return is_pipe(device) && exam_is(device, "kind", "gpu");
 }
 
 /* A link that is sound retries a few packets in a month; each retry of a bad one is an error here.
@@ -38,25 +40,21 @@ static const struct exam_rate rates[KINDS] = {
     [CORRECTED] = {"counters", corrected, 10, 100, 100},
 };
 
-static void find_errors(struct exam *x, const char *address, enum kind kind,
-                        const struct exam_span *span)
+static void find_errors(struct exam *x, enum kind kind, const struct exam_span *span)
 {
-    struct exam_result *r;
-
-    if (kind == CORRECTED) {
-        r = exam_found(x, address, "%.0f PCIe errors were corrected %s: each repeats a packet",
-                       span->bad, span->text);
-        exam_remedy(x, r, "reseat %s, and look at its riser, cable and retimer", address);
-        return;
+    if (kind == FATAL) {
+        exam_found(x, "%.0f fatal PCIe errors %s", span->bad, span->text);
+    } else if (kind == NONFATAL) {
+        exam_found(x, "%.0f PCIe errors could not be corrected %s", span->bad, span->text);
+    } else {
+        exam_found(x, "%.0f PCIe errors were corrected %s: each repeats a packet", span->bad,
+                   span->text);
+        exam_remedy(x, "reseat %s, and look at its riser, cable and retimer", exam_judged(x));
     }
-    r = kind == FATAL ? exam_found(x, address, "%.0f fatal PCIe errors %s", span->bad, span->text)
-                      : exam_found(x, address, "%.0f PCIe errors could not be corrected %s",
-                                   span->bad, span->text);
-    exam_remedy(x, r, "sudo dmesg | grep -i aer; reseat %s, and look at its riser", address);
 }
 
 /* The gravest that is found, else the gravest of which the time is not known. */
-static void errors_of(struct exam *x, const json_t *device, const char *address)
+static bool errors_of(struct exam *x, const json_t *device)
 {
     static const char *const undated[KINDS] = {"fatal PCIe errors in",
                                                "PCIe errors that were not corrected, in",
@@ -64,80 +62,52 @@ static void errors_of(struct exam *x, const json_t *device, const char *address)
     struct exam_span spans[KINDS];
     enum exam_when when[KINDS];
 
-    if (!exam_fact(x, address, device, "counters"))
-        return;
-    if (!json_object_size(json_object_get(device, "counters"))) {
-        exam_not_applicable(x, address, "the kernel counts no PCIe errors for it");
-        return;
-    }
+    if (!exam_fact(x, device, "counters"))
+        return false;
+    if (!json_object_size(json_object_get(device, "counters")))
+        return exam_not_applicable(x, "the kernel counts no PCIe errors for it");
     for (int kind = 0; kind < KINDS; kind++) {
-        when[kind] = exam_rate_when(x, address, device, &rates[kind], &spans[kind]);
+        when[kind] = exam_rate_when(x, device, &rates[kind], &spans[kind]);
         if (when[kind] == EXAM_NOT_READ)
-            return;
+            return false;
     }
-    for (int state = EXAM_NOW; state <= EXAM_UNDATED; state++)
-        for (int kind = 0; kind < KINDS; kind++) {
-            if (when[kind] != (enum exam_when)state)
-                continue;
-            if (state == EXAM_NOW)
-                find_errors(x, address, kind, &spans[kind]);
-            else
-                exam_share_undated(x, address, &spans[kind], undated[kind]);
-            return;
+    for (int kind = 0; kind < KINDS; kind++)
+        if (when[kind] == EXAM_NOW) {
+            find_errors(x, kind, &spans[kind]);
+            return true;
         }
-    exam_fine(x, address);
-}
-
-static void look_errors(struct exam *x)
-{
-    each_device(x, errors_of);
+    for (int kind = 0; kind < KINDS; kind++)
+        if (when[kind] == EXAM_UNDATED) {
+            exam_share_undated(x, &spans[kind], undated[kind]);
+            return true;
+        }
+    return true;
 }
 
 /* Fast devices ask for more at a time where they may: 512 bytes is the specification's default. */
 #define READ_BYTES 512
 
-static void request_of(struct exam *x, const json_t *device, const char *address)
+static bool request_of(struct exam *x, const json_t *device)
 {
     double bytes;
 
-    if (exam_is(device, "kind", "nvme") ||
-        !exam_number(x, address, device, "max_read_request_bytes", &bytes))
-        return;
-    if (bytes >= READ_BYTES)
-        exam_fine(x, address);
-    else
-        exam_remedy(x, exam_found(x, address, "it reads memory in requests of %.0f bytes", bytes),
-                    "sudo setpci -s %s CAP_EXP+8.w=5000:7000 (4096 bytes)", address);
-}
-
-static void look_requests(struct exam *x)
-{
-    if (exam_metal(x))
-        each_device(x, request_of);
-}
-
-static void ordering_of(struct exam *x, const json_t *device, const char *address)
-{
-    bool relaxed;
-
-    if (!exam_is(device, "kind", "infiniband") && !exam_is(device, "kind", "ethernet"))
-        return;
-    if (!exam_flag(x, address, device, "relaxed_ordering", &relaxed))
-        return;
-    if (relaxed)
-        exam_fine(x, address);
-    else
-        exam_remedy(x,
-                    exam_found(x, address,
-                               "relaxed ordering is switched off: its writes wait for each other"),
-                    "sudo setpci -s %s CAP_EXP+8.w=0010:0010", address);
+    if (!exam_number(x, device, "max_read_request_bytes", &bytes))
+        return false;
+    if (bytes < READ_BYTES)
+        exam_found(x, "it reads memory in requests of %.0f bytes", bytes);
+    return true;
 }
 
 /* The kernel switches it off where the processor is known to suffer from it. */
-static void look_ordering(struct exam *x)
+static bool ordering_of(struct exam *x, const json_t *device)
 {
-    if (exam_metal(x))
-        each_device(x, ordering_of);
+    bool relaxed;
+
+    if (!exam_flag(x, device, "relaxed_ordering", &relaxed))
+        return false;
+    if (!relaxed)
+        exam_found(x, "relaxed ordering is switched off: its writes wait for each other");
+    return true;
 }
 
 /* ---- GPUs and adapters */
@@ -149,12 +119,12 @@ static bool may_do_rdma(const struct exam *x, const char *address)
     bool may = exam_is(exam_device(x, address), "kind", "infiniband");
     size_t i, k;
 
-    json_array_foreach (json_object_get(exam_machine(x), "rdma"), i, device) {
+    json_array_foreach (exam_peek(x, "rdma"), i, device) {
         if (!exam_is(device, "pci", address))
             continue;
         may = !json_array_size(json_object_get(device, "ports"));
         json_array_foreach (json_object_get(device, "ports"), k, port)
-            may = may || !*exam_name(port, "state") || exam_is(port, "state", "ACTIVE");
+            may = may || !*exam_name(port, "state") || exam_is_active(port);
     }
     return may;
 }
@@ -165,10 +135,10 @@ static const json_t *unplaced_adapter(struct exam *x, const char *gpu)
     const json_t *device, *pair;
     size_t i, k;
 
-    json_array_foreach (json_object_get(exam_machine(x), "rdma"), i, device) {
+    json_array_foreach (exam_peek(x, "rdma"), i, device) {
         bool placed = exam_is(device, "nature", "software");
 
-        json_array_foreach (json_object_get(exam_machine(x), "proximity"), k, pair)
+        json_array_foreach (exam_peek(x, "proximity"), k, pair)
             placed = placed ||
                      (exam_is(pair, "gpu", gpu) && exam_is(pair, "nic", exam_name(device, "pci")));
         if (!placed)
@@ -189,7 +159,7 @@ static bool serves_a_gpu(const struct exam *x, const char *nic, bool another)
     const json_t *pair, *own = exam_device(x, nic);
     size_t i;
 
-    json_array_foreach (json_object_get(exam_machine(x), "proximity"), i, pair) {
+    json_array_foreach (exam_peek(x, "proximity"), i, pair) {
         const json_t *other = exam_device(x, exam_name(pair, "nic"));
         bool alike = own && other;
 
@@ -213,7 +183,7 @@ static const char *misplaced_adapter(const struct exam *x, const json_t *gpu, co
 
     if (!json_array_size(json_object_get(gpu, "uplinks")))
         return NULL;
-    json_array_foreach (json_object_get(exam_machine(x), "proximity"), i, pair) {
+    json_array_foreach (exam_peek(x, "proximity"), i, pair) {
         const char *nic = exam_name(pair, "nic");
 
         if (!exam_is(pair, "gpu", address) || !may_do_rdma(x, nic))
@@ -227,60 +197,49 @@ static const char *misplaced_adapter(const struct exam *x, const json_t *gpu, co
     return found;
 }
 
-static void judge_switch(struct exam *x, const json_t *gpu, const char *address)
-{
-    const char *nic = misplaced_adapter(x, gpu, address);
-    struct exam_result *r;
-
-    exam_get(x, gpu, "uplinks");
-    if (!nic) {
-        exam_fine(x, address);
-        return;
-    }
-    r = exam_found(x, address,
-                   "no RDMA adapter is below its switch, as one is for other GPUs; %s is near",
-                   nic);
-    r->cost = (struct exam_cost){.basis = EXAM_NOT_PRICED}; /* the figure is one of sockets */
-    exam_remedy(x, r, "move %s to a slot below the switch of %s", nic, address);
-}
-
 /* Found where each adapter that does RDMA is on another socket. */
-static void adapters_of(struct exam *x, const json_t *gpu, const char *address)
+static bool adapters_of(struct exam *x, const json_t *gpu)
 {
+    const char *address = exam_judged(x), *nic;
     const json_t *pair;
     size_t i, all = 0, far = 0;
 
-    if (!exam_is(gpu, "kind", "gpu"))
-        return;
-    json_array_foreach (json_object_get(exam_machine(x), "proximity"), i, pair) {
+    json_array_foreach (exam_peek(x, "proximity"), i, pair) {
         const char *relation;
 
         if (!exam_is(pair, "gpu", address) || !may_do_rdma(x, exam_name(pair, "nic")))
             continue;
-        relation = exam_text(x, address, pair, "relation");
+        relation = exam_text(x, pair, "relation");
         if (!relation)
-            return;
+            return false;
         all++;
         far += !strcmp(relation, "SYS");
     }
     if (!all)
-        return;
-    if (far < all)
-        judge_switch(x, gpu, address);
-    else if (json_object_get(exam_machine(x), "proximity_why"))
-        exam_unknown(x, address, "proximity: %s", exam_name(exam_machine(x), "proximity_why"));
-    else if (unplaced_adapter(x, address))
-        exam_unknown(x, address, "proximity: how near %s is",
-                     exam_name(unplaced_adapter(x, address), "name"));
-    else
-        exam_remedy(x, exam_found(x, address, "all %zu RDMA adapters are on another socket", all),
-                    "move an adapter to a slot of NUMA node %.0f", exam_value(gpu, "numa_node", 0));
+        return false;
+    if (far < all) {
+        nic = misplaced_adapter(x, gpu, address);
+        exam_get(x, gpu, "uplinks");
+        if (!nic)
+            return true;
+        exam_found(x, "no RDMA adapter is below its switch, as one is for other GPUs; %s is near",
+                   nic)
+            ->cost = (struct exam_cost){.basis = EXAM_NOT_PRICED}; /* the figure is of sockets */
+        return exam_remedy(x, "move %s to a slot below the switch of %s", nic, address);
+    }
+    if (exam_peek(x, "proximity_why"))
+        return exam_unknown(x, "proximity: %s", exam_string(exam_peek(x, "proximity_why")));
+    if (unplaced_adapter(x, address))
+        return exam_unknown(x, "proximity: how near %s is",
+                            exam_name(unplaced_adapter(x, address), "name"));
+    exam_found(x, "all %zu RDMA adapters are on another socket", all);
+    return exam_remedy(x, "move an adapter to a slot of NUMA node %.0f",
+                       exam_value(gpu, "numa_node", 0));
 }
 
-static void look_adapters(struct exam *x)
+static bool has_rdma(struct exam *x)
 {
-    if (json_array_size(exam_list(x, "rdma")) && exam_metal(x))
-        each_device(x, adapters_of);
+    return json_array_size(exam_list(x, "rdma")) && exam_metal(x);
 }
 
 const struct exam_check exam_pcie[] = {
@@ -290,13 +249,20 @@ const struct exam_check exam_pcie[] = {
              "twice; /proc/uptime",
      .pipes = "GPU copies|GPU peers|PCIe|GPU memory by RDMA|Network*|" EXAM_GROUP,
      .counts = true,
-     .look = look_errors},
+     .remedy = "sudo dmesg | grep -i aer; reseat {}, and look at its riser",
+     .which = is_pipe,
+     .each = EXAM_DEVICES,
+     .judge_one = errors_of},
     {.id = "read-request",
      .question = "May GPUs and adapters read memory in large requests?",
      .seen = "device control register in the configuration space: root only",
      .more = "root: the register",
      .pipes = "GPU copies|GPU peers|PCIe|GPU memory by RDMA|Network*|" EXAM_GROUP,
-     .look = look_requests},
+     .remedy = "sudo setpci -s {} CAP_EXP+8.w=5000:7000 (4096 bytes)",
+     .metal = true,
+     .which = is_no_disk,
+     .each = EXAM_DEVICES,
+     .judge_one = request_of},
     {.id = "relaxed-ordering",
      .question = "May the writes of adapters overtake each other?",
      .seen = "device control register in the configuration space: root only",
@@ -304,7 +270,11 @@ const struct exam_check exam_pcie[] = {
      .pipes = "Network|GPU memory by RDMA|" EXAM_GROUP,
      .cost = {EXAM_CITED, 0.25, 0.6, .controlled = true, .of = "write bandwidth of adapters",
               .source = "https://github.com/openucx/ucx/pull/8062"},
-     .look = look_ordering},
+     .remedy = "sudo setpci -s {} CAP_EXP+8.w=0010:0010",
+     .metal = true,
+     .which = is_adapter,
+     .each = EXAM_DEVICES,
+     .judge_one = ordering_of},
     {.id = "gpu-adapter",
      .question = "Has each GPU an RDMA adapter on its own socket, and below its switch as others?",
      .seen = "places on the PCI bus, numa_node of each PCI function",
@@ -312,6 +282,9 @@ const struct exam_check exam_pcie[] = {
      .cost = {EXAM_CITED, 0.24, 0.52, .of = "RDMA bandwidth of GPU memory",
               .source = "https://github.com/openucx/ucx/issues/11121, "
                         "https://github.com/linux-rdma/perftest/issues/241"},
-     .look = look_adapters},
+     .when = has_rdma,
+     .which = is_gpu,
+     .each = EXAM_DEVICES,
+     .judge_one = adapters_of},
     {.id = NULL},
 };

@@ -3,6 +3,7 @@
 #include "harness/exam/exam.h"
 
 #include <fnmatch.h>
+#include <hwloc.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -36,10 +37,11 @@ const struct exam_area exam_areas[] = {
 struct exam {
     struct pool pool;
     const json_t *machine;
-    const struct exam_check *check; /* the one that looks now */
-    const char *area;
+    const struct exam_check *check; /* whose judge runs now */
+    const char *area, *subject;
+    const json_t *adapter;
     json_t *common, *own; /* evidence: facts of the machine, and of the next result's subject */
-    struct exam_result *results, **end;
+    struct exam_result *results, **end, *latest;
 };
 
 /* ---- Texts */
@@ -122,65 +124,60 @@ const json_t *exam_get(struct exam *x, const json_t *object, const char *path)
     return read_fact(x, object, path).value;
 }
 
-const json_t *exam_fact(struct exam *x, const char *subject, const json_t *object, const char *path)
+const json_t *exam_fact(struct exam *x, const json_t *object, const char *path)
 {
     struct fact fact = read_fact(x, object, path);
 
     if (!fact.value)
-        exam_unknown(x, subject, "%s: %s", path, fact.why);
+        exam_unknown(x, "%s: %s", path, fact.why);
     return fact.value;
 }
 
 /* A fact of another type than the probe writes: a recording that was changed. */
-static bool is_type(struct exam *x, const char *subject, const char *path, bool is,
-                    const char *type)
+static bool is_type(struct exam *x, const char *path, bool is, const char *type)
 {
     if (!is)
-        exam_unknown(x, subject, "%s: recorded, but not as a %s", path, type);
+        exam_unknown(x, "%s: recorded, but not as a %s", path, type);
     return is;
 }
 
-const char *exam_text(struct exam *x, const char *subject, const json_t *object, const char *path)
+const char *exam_text(struct exam *x, const json_t *object, const char *path)
 {
-    const json_t *value = exam_fact(x, subject, object, path);
+    const json_t *fact = exam_fact(x, object, path);
 
-    if (!value || !is_type(x, subject, path, json_is_string(value), "text"))
-        return NULL;
-    return json_string_value(value);
+    return fact && is_type(x, path, json_is_string(fact), "text") ? json_string_value(fact) : NULL;
 }
 
-bool exam_number(struct exam *x, const char *subject, const json_t *object, const char *path,
-                 double *value)
+bool exam_number(struct exam *x, const json_t *object, const char *path, double *value)
 {
-    const json_t *fact = exam_fact(x, subject, object, path);
+    const json_t *fact = exam_fact(x, object, path);
 
-    if (!fact || !is_type(x, subject, path, json_is_number(fact), "number"))
+    if (!fact || !is_type(x, path, json_is_number(fact), "number"))
         return false;
     *value = json_number_value(fact);
     return true;
 }
 
-bool exam_flag(struct exam *x, const char *subject, const json_t *object, const char *path,
-               bool *value)
+bool exam_flag(struct exam *x, const json_t *object, const char *path, bool *value)
 {
-    const json_t *fact = exam_fact(x, subject, object, path);
+    const json_t *fact = exam_fact(x, object, path);
 
-    if (!fact || !is_type(x, subject, path, json_is_boolean(fact), "flag"))
+    if (!fact || !is_type(x, path, json_is_boolean(fact), "flag"))
         return false;
     *value = json_is_true(fact);
     return true;
 }
 
-bool exam_sum(struct exam *x, const char *subject, const json_t *object, const char *counters,
-              const char *const *keys, double *total)
+bool exam_sum(struct exam *x, const json_t *object, const char *counters, const char *const *keys,
+              double *total)
 {
-    const json_t *all = exam_fact(x, subject, object, counters);
+    const json_t *all = exam_fact(x, object, counters);
     double one;
 
     for (*total = 0; all && *keys; keys++) {
         if (!json_object_get(all, *keys))
             continue;
-        if (!exam_number(x, subject, all, *keys, &one))
+        if (!exam_number(x, all, *keys, &one))
             return false;
         *total += one;
     }
@@ -190,17 +187,58 @@ bool exam_sum(struct exam *x, const char *subject, const json_t *object, const c
 const json_t *exam_list(struct exam *x, const char *path)
 {
     struct fact fact = follow(x, x->machine, path);
+    const char *subject = x->subject;
 
+    x->subject = "machine";
     if (!fact.value)
-        exam_unknown(x, "machine", "%s: %s", path, fact.why);
+        exam_unknown(x, "%s: %s", path, fact.why);
+    x->subject = subject;
     return json_is_array(fact.value) ? fact.value : NULL;
+}
+
+const char *exam_judged(const struct exam *x)
+{
+    return x->subject;
+}
+
+void exam_about(struct exam *x, const char *subject)
+{
+    x->subject = subject;
+}
+
+const json_t *exam_adapter(const struct exam *x)
+{
+    return x->adapter;
+}
+
+const json_t *exam_at(const json_t *value, const char *path)
+{
+    for (; value && *path; path += *path == '.') {
+        size_t n = strcspn(path, ".");
+        char key[64];
+
+        snprintf(key, sizeof(key), "%.*s", (int)n, path);
+        value = json_object_get(value, key);
+        path += n;
+    }
+    return value;
+}
+
+const json_t *exam_peek(const struct exam *x, const char *path)
+{
+    return exam_at(x->machine, path);
+}
+
+const char *exam_string(const json_t *value)
+{
+    const char *text = json_string_value(value);
+
+    return text ? text : "";
 }
 
 const char *exam_name(const json_t *object, const char *key)
 {
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
+    return exam_string(json_object_get(object, key));
 }
 
 double exam_value(const json_t *object, const char *key, double other)
@@ -232,60 +270,59 @@ const json_t *exam_machine(const struct exam *x)
     return x->machine;
 }
 
-const json_t *exam_device(const struct exam *x, const char *address)
+const json_t *exam_one_of(const json_t *list, const char *key, const char *text)
 {
-    const json_t *device;
+    const json_t *one;
     size_t i;
 
-    json_array_foreach (json_object_get(x->machine, "pci"), i, device)
-        if (*address && exam_is(device, "address", address))
-            return device;
+    json_array_foreach (list, i, one)
+        if (*text && exam_is(one, key, text))
+            return one;
     return NULL;
 }
 
-/* Takes "0-3" or "5" from the start of a list; false at its end. */
-static bool take_range(const char **list, int *first, int *last)
+const json_t *exam_device(const struct exam *x, const char *address)
 {
-    if (sscanf(*list, "%9d", first) != 1)
-        return false;
-    if (sscanf(*list, "%9d-%9d", first, last) != 2)
-        *last = *first;
-    *list += strcspn(*list, ",");
-    *list += **list == ',';
-    return true;
+    return exam_one_of(exam_peek(x, "pci"), "address", address);
+}
+
+bool exam_has_word(const json_t *list, const char *word)
+{
+    const json_t *one;
+    size_t i;
+
+    json_array_foreach (list, i, one)
+        if (json_is_string(one) && !strcmp(json_string_value(one), word))
+            return true;
+    return false;
+}
+
+static hwloc_bitmap_t read_cpus(const char *list)
+{
+    hwloc_bitmap_t cpus = hwloc_bitmap_alloc();
+
+    if (hwloc_bitmap_list_sscanf(cpus, list) || hwloc_bitmap_weight(cpus) < 0)
+        hwloc_bitmap_zero(cpus);
+    return cpus;
 }
 
 bool exam_common(const char *one, const char *other)
 {
-    int first, last, from, to;
+    hwloc_bitmap_t a = read_cpus(one), b = read_cpus(other);
+    bool common = hwloc_bitmap_intersects(a, b);
 
-    while (take_range(&one, &first, &last))
-        for (const char *rest = other; take_range(&rest, &from, &to);)
-            if (from <= last && to >= first)
-                return true;
-    return false;
+    hwloc_bitmap_free(a);
+    hwloc_bitmap_free(b);
+    return common;
 }
 
 double exam_cpus(const char *list)
 {
-    double count = 0;
+    hwloc_bitmap_t cpus = read_cpus(list);
+    int n = hwloc_bitmap_weight(cpus);
 
-    while (*list) {
-        char *end;
-        unsigned long first = strtoul(list, &end, 10), last = first;
-
-        if (end == list)
-            return 0;
-        if (*end == '-') {
-            list = end + 1;
-            last = strtoul(list, &end, 10);
-        }
-        if (end == list || last < first || (*end && *end != ','))
-            return 0;
-        count += (double)(last - first) + 1;
-        list = end + (*end == ',');
-    }
-    return count;
+    hwloc_bitmap_free(cpus);
+    return n;
 }
 
 double exam_allowed(struct exam *x)
@@ -320,20 +357,44 @@ bool exam_has(const struct exam *x, const char *subject)
     return false;
 }
 
-static const json_t *guest_of(const struct exam *x)
-{
-    return json_object_get(json_object_get(x->machine, "virtualization"), "guest");
-}
-
 const json_t *exam_nic(const struct exam *x, const char *name)
 {
-    const json_t *nic;
-    size_t i;
+    return exam_one_of(exam_peek(x, "network"), "name", name);
+}
 
-    json_array_foreach (json_object_get(x->machine, "network"), i, nic)
-        if (exam_is(nic, "name", name))
-            return nic;
-    return NULL;
+bool exam_is_hardware(const json_t *device)
+{
+    return exam_fits("physical|passthrough|sriov-vf", exam_name(device, "nature"));
+}
+
+bool exam_is_active(const json_t *port)
+{
+    return exam_is(port, "state", "ACTIVE");
+}
+
+size_t exam_nvidia_gpus(const struct exam *x)
+{
+    const json_t *gpu;
+    size_t i, n = 0;
+
+    json_array_foreach (exam_peek(x, "gpus.devices"), i, gpu)
+        n += exam_is(gpu, "driver", "nvidia");
+    return n;
+}
+
+bool exam_has_nvidia(struct exam *x)
+{
+    return exam_nvidia_gpus(x) > 0;
+}
+
+size_t exam_cpu_nodes(const struct exam *x)
+{
+    const json_t *node;
+    size_t i, n = 0;
+
+    json_array_foreach (exam_peek(x, "numa.nodes"), i, node)
+        n += *exam_name(node, "cpus") != '\0';
+    return n;
 }
 
 bool exam_nic_is_real(const json_t *nic)
@@ -349,17 +410,6 @@ double exam_nic_gbits(const json_t *nic)
                : 0;
 }
 
-static bool has_fast_way(const struct exam *x)
-{
-    const json_t *nic;
-    size_t i;
-
-    json_array_foreach (json_object_get(x->machine, "network"), i, nic)
-        if (exam_is(nic, "driver", "hv_netvsc"))
-            return true;
-    return false;
-}
-
 bool exam_does_rdma(const struct exam *x, const json_t *device)
 {
     const json_t *ports = json_object_get(device, "ports"), *port;
@@ -367,7 +417,7 @@ bool exam_does_rdma(const struct exam *x, const json_t *device)
 
     if (exam_is(device, "nature", "software"))
         return false;
-    if (!has_fast_way(x) || !json_array_size(ports))
+    if (!exam_one_of(exam_peek(x, "network"), "driver", "hv_netvsc") || !json_array_size(ports))
         return true;
     json_array_foreach (ports, i, port)
         if (!exam_is(port, "link_layer", "Ethernet"))
@@ -377,7 +427,7 @@ bool exam_does_rdma(const struct exam *x, const json_t *device)
 
 bool exam_contained(const struct exam *x)
 {
-    const char *container = exam_name(json_object_get(x->machine, "virtualization"), "container");
+    const char *container = exam_string(exam_peek(x, "virtualization.container"));
 
     return *container && strcmp(container, "none") != 0;
 }
@@ -388,11 +438,11 @@ double exam_fastest(const struct exam *x)
     double most = 0;
     size_t i, k;
 
-    json_array_foreach (json_object_get(exam_machine(x), "network"), i, one)
+    json_array_foreach (exam_peek(x, "network"), i, one)
         most = fmax(most, exam_nic_gbits(one));
-    json_array_foreach (json_object_get(exam_machine(x), "rdma"), i, one)
+    json_array_foreach (exam_peek(x, "rdma"), i, one)
         json_array_foreach (json_object_get(one, "ports"), k, port)
-            if (exam_does_rdma(x, one) && exam_is(port, "state", "ACTIVE"))
+            if (exam_does_rdma(x, one) && exam_is_active(port))
                 most = fmax(most, exam_value(port, "rate_gbits_per_s", 0));
     return most;
 }
@@ -402,7 +452,7 @@ enum { NEAR_MOST = 15 };
 
 bool exam_near(const struct exam *x, double node, double other)
 {
-    const json_t *nodes = json_object_get(json_object_get(x->machine, "numa"), "nodes"), *one;
+    const json_t *nodes = exam_peek(x, "numa.nodes"), *one;
     const json_t *distances = NULL, *distance = NULL;
     size_t i;
 
@@ -418,12 +468,12 @@ bool exam_near(const struct exam *x, double node, double other)
 
 bool exam_guest(const struct exam *x)
 {
-    return json_is_true(guest_of(x));
+    return json_is_true(exam_peek(x, "virtualization.guest"));
 }
 
 bool exam_metal(const struct exam *x)
 {
-    return json_is_false(guest_of(x));
+    return json_is_false(exam_peek(x, "virtualization.guest"));
 }
 
 /* ---- Results */
@@ -433,85 +483,137 @@ static bool is_disk(const json_t *device)
     return exam_is(device, "kind", "nvme");
 }
 
-static struct exam_result *add(struct exam *x, const char *subject, enum exam_state state)
+static struct exam_result *add(struct exam *x, enum exam_state state)
 {
     struct exam_result *r = pool_alloc(&x->pool, 1, sizeof(*r));
 
     *r = (struct exam_result){.check = x->check,
                               .area = x->area,
                               .state = state,
-                              .subject = printable(x, subject),
+                              .subject = printable(x, x->subject),
                               .text = "",
                               .remedy = "",
                               .matters = x->check->matters,
-                              .aside = is_disk(exam_device(x, subject)),
+                              .aside = is_disk(exam_device(x, x->subject)),
                               .evidence = json_copy(x->common)};
     json_object_update(r->evidence, x->own);
     json_object_clear(x->own);
     *x->end = r;
     x->end = &r->next;
-    return r;
+    return x->latest = r;
 }
 
-struct exam_result *exam_fine(struct exam *x, const char *subject)
+struct exam_result *exam_fine(struct exam *x)
 {
-    return add(x, subject, EXAM_FINE);
+    return add(x, EXAM_FINE);
 }
 
-#define ADD_SENTENCE(x, subject, state, format)                                                    \
-    struct exam_result *r = add(x, subject, state);                                                \
+#define ADD_SENTENCE(x, state, format)                                                             \
+    struct exam_result *r = add(x, state);                                                         \
     va_list args;                                                                                  \
                                                                                                    \
     va_start(args, format);                                                                        \
     r->text = format_all(x, format, args);                                                         \
     va_end(args)
 
-struct exam_result *exam_found(struct exam *x, const char *subject, const char *format, ...)
+struct exam_result *exam_found(struct exam *x, const char *format, ...)
 {
-    ADD_SENTENCE(x, subject, EXAM_FOUND, format);
+    ADD_SENTENCE(x, EXAM_FOUND, format);
+    const char *remedy = x->check->remedy ? x->check->remedy : "", *name = strstr(remedy, "{}");
+
     r->cost = x->check->cost;
+    r->remedy = name ? exam_format(x, "%.*s%s%s", (int)(name - remedy), remedy, x->subject,
+                                   name + strlen("{}"))
+                     : remedy;
     return r;
 }
 
-struct exam_result *exam_unknown(struct exam *x, const char *subject, const char *format, ...)
+struct exam_result *exam_unknown(struct exam *x, const char *format, ...)
 {
-    ADD_SENTENCE(x, subject, EXAM_UNKNOWN, format);
+    ADD_SENTENCE(x, EXAM_UNKNOWN, format);
     return r;
 }
 
-struct exam_result *exam_not_applicable(struct exam *x, const char *subject, const char *format,
-                                        ...)
+struct exam_result *exam_not_applicable(struct exam *x, const char *format, ...)
 {
-    ADD_SENTENCE(x, subject, EXAM_NOT_APPLICABLE, format);
+    ADD_SENTENCE(x, EXAM_NOT_APPLICABLE, format);
     return r;
 }
 
-void exam_remedy(struct exam *x, struct exam_result *r, const char *format, ...)
+struct exam_result *exam_remedy(struct exam *x, const char *format, ...)
 {
     va_list args;
 
     va_start(args, format);
-    r->remedy = format_all(x, format, args);
+    x->latest->remedy = format_all(x, format, args);
     va_end(args);
+    return x->latest;
 }
 
-void exam_price(struct exam *x, struct exam_result *r, double share, const char *of,
-                const char *formula, ...)
+struct exam_result *exam_price(struct exam *x, double share, const char *of, const char *formula,
+                               ...)
 {
     va_list args;
 
     va_start(args, formula);
-    r->cost = (struct exam_cost){.basis = EXAM_COMPUTED,
-                                 .low = share,
-                                 .high = share,
-                                 .of = of,
-                                 .source = format_all(x, formula, args)};
+    x->latest->cost = (struct exam_cost){.basis = EXAM_COMPUTED,
+                                         .low = share,
+                                         .high = share,
+                                         .of = of,
+                                         .source = format_all(x, formula, args)};
     va_end(args);
+    return x->latest;
 }
 
 /* ---- The exam */
 
-static void look(struct exam *x, const struct exam_area *area, const struct exam_check *check)
+static void judge_one(struct exam *x, const json_t *one, const char *subject)
+{
+    const struct exam_check *check = x->check;
+    struct exam_result **before = x->end;
+
+    if (check->which && !check->which(one))
+        return;
+    x->subject = subject;
+    if ((check->judge ? check->judge(x) : check->judge_one(x, one)) && !*before)
+        add(x, EXAM_FINE);
+}
+
+static void judge_ports(struct exam *x, const json_t *device)
+{
+    const char *name = exam_name(device, "name");
+    const json_t *port;
+    size_t i;
+
+    x->subject = name;
+    if (x->check->each == EXAM_KNOWN_PORTS && !exam_fact(x, device, "ports"))
+        return;
+    x->adapter = device;
+    json_array_foreach (json_object_get(device, "ports"), i, port)
+        judge_one(x, port, exam_format(x, "%s:%.0f", name, exam_value(port, "port", 0)));
+}
+
+static void judge_each(struct exam *x)
+{
+    static const char *const lists[] = {
+        [EXAM_GPUS] = "gpus.devices", [EXAM_NVIDIA] = "gpus.devices", [EXAM_DEVICES] = "pci",
+        [EXAM_NICS] = "network",      [EXAM_RDMA] = "rdma",           [EXAM_PORTS] = "rdma",
+        [EXAM_KNOWN_PORTS] = "rdma"};
+    enum exam_each each = x->check->each;
+    const json_t *list = exam_list(x, lists[each]), *one;
+    size_t i;
+
+    json_array_foreach (list, i, one) {
+        const char *address = exam_name(one, "address"), *name = exam_name(one, "name");
+
+        if (each == EXAM_PORTS || each == EXAM_KNOWN_PORTS)
+            judge_ports(x, one);
+        else if (each != EXAM_NVIDIA || exam_is(one, "driver", "nvidia"))
+            judge_one(x, one, *address ? address : *name ? name : "?");
+    }
+}
+
+static void run_check(struct exam *x, const struct exam_area *area, const struct exam_check *check)
 {
     struct exam_result **before = x->end;
 
@@ -519,35 +621,25 @@ static void look(struct exam *x, const struct exam_area *area, const struct exam
     x->check = check;
     json_object_clear(x->common);
     json_object_clear(x->own);
-    check->look(x);
+    if ((!check->metal || exam_metal(x)) && (!check->when || check->when(x))) {
+        if (check->judge)
+            judge_one(x, NULL, check->subject);
+        else
+            judge_each(x);
+    }
+    x->subject = "machine";
     if (!*before)
-        add(x, "machine", EXAM_NOT_APPLICABLE);
+        add(x, EXAM_NOT_APPLICABLE);
 }
 
 static const char *why_no_nvml(const struct exam *x)
 {
-    return exam_name(json_object_get(x->machine, "gpus"), "nvml_why");
+    return exam_string(exam_peek(x, "gpus.nvml_why"));
 }
 
 bool exam_lacks_gpus(const struct exam *x)
 {
-    const json_t *gpus = json_object_get(x->machine, "gpus"), *gpu;
-    size_t i;
-
-    json_array_foreach (json_object_get(gpus, "devices"), i, gpu)
-        if (exam_is(gpu, "driver", "nvidia"))
-            return !json_is_true(json_object_get(gpus, "nvml")) && *why_no_nvml(x);
-    return false;
-}
-
-/* One fact of a GPU more or less is no alarm; no fact at all is. */
-static void raise_gpus(struct exam *x)
-{
-    if (!exam_lacks_gpus(x))
-        return;
-    for (struct exam_result *r = x->results; r; r = r->next)
-        if (r->state == EXAM_UNKNOWN && !strcmp(r->text, why_no_nvml(x)))
-            r->matters = true;
+    return exam_nvidia_gpus(x) && !json_is_true(exam_peek(x, "gpus.nvml")) && *why_no_nvml(x);
 }
 
 struct exam *exam_new(const json_t *machine)
@@ -560,8 +652,11 @@ struct exam *exam_new(const json_t *machine)
     x->own = json_object();
     for (const struct exam_area *area = exam_areas; area->name; area++)
         for (const struct exam_check *check = area->checks; check->id; check++)
-            look(x, area, check);
-    raise_gpus(x);
+            run_check(x, area, check);
+    /* One fact of a GPU more or less is no alarm; no fact at all is. */
+    for (struct exam_result *r = exam_lacks_gpus(x) ? x->results : NULL; r; r = r->next)
+        if (r->state == EXAM_UNKNOWN && !strcmp(r->text, why_no_nvml(x)))
+            r->matters = true;
     exam_sort(x);
     return x;
 }
@@ -636,8 +731,7 @@ bool exam_measurable(const struct exam_check *check, const char *subject)
     return check->measured && (!subject || !fnmatch(check->measured, subject, FNM_EXTMATCH));
 }
 
-/* Patterns with '|' between; NULL: none. */
-static bool fits(const char *patterns, const char *name)
+bool exam_fits(const char *patterns, const char *name)
 {
     for (const char *at = patterns ? patterns : ""; *at; at += *at == '|') {
         size_t n = strcspn(at, "|");
@@ -662,8 +756,8 @@ static bool variable_slows(const char *variable, const char *pipe)
         {"CUDA_*", "GPU*|PCIe|Training step"}};
 
     for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
-        if (fits(all[i].variables, variable))
-            return fits(all[i].pipes, pipe);
+        if (exam_fits(all[i].variables, variable))
+            return exam_fits(all[i].pipes, pipe);
     return true;
 }
 
@@ -671,10 +765,10 @@ bool exam_explains(const struct exam *x, const struct exam_result *r, const char
 {
     const json_t *device = exam_device(x, r->subject);
 
-    if (!fits(r->check->pipes, pipe) || is_disk(device) || !variable_slows(r->subject, pipe))
+    if (!exam_fits(r->check->pipes, pipe) || is_disk(device) || !variable_slows(r->subject, pipe))
         return false;
     if (exam_is(device, "kind", "ethernet") || exam_is(device, "kind", "infiniband"))
-        return fits("Network*|GPU memory by RDMA|" EXAM_GROUP, pipe);
+        return exam_fits("Network*|GPU memory by RDMA|" EXAM_GROUP, pipe);
     return true;
 }
 

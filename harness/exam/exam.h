@@ -9,24 +9,23 @@
  *
  * How to add a check:
  *  1. The probe learns the fact: a key of its object, listed in docs/probe.md.
- *  2. check_AREA.c gets a row in its table exam_AREA[], and the row's `look`. A new area is a new
- *     file, and a line in exam_areas[] (exam.c).
- *  3. `look` reads facts with exam_fact() and adds a result for each subject (interface, GPU,
- *     "machine"). If it adds none, the check is not applicable.
+ *  2. check_AREA.c gets a row in its table exam_AREA[], with a judge. A new area is a new file, and a
+ *     line in exam_areas[] (exam.c).
+ *  3. The judge of the machine, or of one of its devices, reads facts and adds what it finds. If it
+ *     returns true without a result, that subject is fine; false: the question is not about it.
  *
- *        static void look_boost(struct exam *x)
+ *        static bool judge_boost(struct exam *x)
  *        {
  *            bool boost;
  *
- *            if (!exam_flag(x, "processor", NULL, "cpu.clock.boost", &boost))
- *                return;                      // an unknown was added, with the reason
- *            if (boost) {
- *                exam_fine(x, "processor");
- *                return;
- *            }
- *            exam_remedy(x, exam_found(x, "processor", "boost clocks are switched off"),
- *                        "echo 1 >/sys/devices/system/cpu/cpufreq/boost");
+ *            if (!exam_flag(x, NULL, "cpu.clock.boost", &boost))
+ *                return false;                // an unknown was added, with the reason
+ *            if (!boost)
+ *                exam_found(x, "boost clocks are switched off");
+ *            return true;
  *        }
+ *
+ *     with the row's .subject = "processor", .judge = judge_boost, and .remedy = "echo 1 >...".
  *
  *  4. A machine of tests/machines with the fault, without it, and without the fact stands in
  *     tests/unit/exam_faults.txt: test_exam_faults.c fails without them.
@@ -76,6 +75,19 @@ struct exam_cost {
 
 struct exam;
 
+/* Of what a check judges one after another. Subjects are their addresses or names; of a port
+ * "mlx5_0:1". */
+enum exam_each {
+    EXAM_WHOLE, /* the machine, once */
+    EXAM_GPUS,
+    EXAM_NVIDIA,  /* GPUs that this driver runs */
+    EXAM_DEVICES, /* on the PCI bus */
+    EXAM_NICS,
+    EXAM_RDMA,
+    EXAM_PORTS,       /* of RDMA devices */
+    EXAM_KNOWN_PORTS, /* the same, and an unknown for a device of which they are not known */
+};
+
 /* A member without a value is NULL, false, or EXAM_NOT_PRICED. A table ends with an id of NULL. */
 struct exam_check {
     const char *id;       /* "mtu": stable, in JSON and documents; small letters, digits, '-' */
@@ -89,8 +101,17 @@ struct exam_check {
     const char *measured;
     bool matters;          /* unknown here is exit status 3 */
     bool counts;           /* by counters that are its evidence: two records show how they grew */
-    struct exam_cost cost; /* of a finding that `look` does not price */
-    void (*look)(struct exam *x);
+    struct exam_cost cost; /* of a finding that the judge does not price */
+    const char *remedy;    /* of a finding to which the judge gives none; "{}" is the subject */
+    bool metal;            /* only for machines that are known to be no guests */
+    bool (*when)(struct exam *x); /* only for such machines; NULL: for all */
+    /* Either: */
+    const char *subject;
+    bool (*judge)(struct exam *x);
+    /* or: */
+    enum exam_each each;
+    bool (*which)(const json_t *one); /* NULL: all */
+    bool (*judge_one)(struct exam *x, const json_t *one);
 };
 
 struct exam_area {
@@ -114,7 +135,7 @@ struct exam_result {
     const char *subject; /* "eth0", "0000:3b:00.0", "machine" */
     const char *text;    /* of a finding and an unknown; else "" */
     const char *remedy;  /* one command, names filled in; "" */
-    bool matters;        /* as the check's; a `look` may clear it */
+    bool matters;        /* as the check's; a judge may clear it */
     bool keeps_price; /* it covers more than --measure sees: what is measured does not replace it */
     bool aside;       /* of a disk, which no benchmark here measures: sorted last */
     struct exam_cost cost;
@@ -176,21 +197,22 @@ json_t *exam_result_json(const struct exam_result *r);
  * of an object for the next result. */
 
 const json_t *exam_get(struct exam *x, const json_t *object, const char *path);
-/* The same, but null, absent or of another type adds an unknown for `subject`, with the reason:
- * NULL, or false. */
-const json_t *exam_fact(struct exam *x, const char *subject, const json_t *object,
-                        const char *path);
-const char *exam_text(struct exam *x, const char *subject, const json_t *object, const char *path);
-bool exam_number(struct exam *x, const char *subject, const json_t *object, const char *path,
-                 double *value);
-bool exam_flag(struct exam *x, const char *subject, const json_t *object, const char *path,
-               bool *value);
+/* The same, but null, absent or of another type adds an unknown with the reason: NULL, or false. */
+const json_t *exam_fact(struct exam *x, const json_t *object, const char *path);
+const char *exam_text(struct exam *x, const json_t *object, const char *path);
+bool exam_number(struct exam *x, const json_t *object, const char *path, double *value);
+bool exam_flag(struct exam *x, const json_t *object, const char *path, bool *value);
 /* The sum of those of an object's counters (keys ends in NULL) that the kernel has; false: one is
  * null, or all are, and an unknown was added. */
-bool exam_sum(struct exam *x, const char *subject, const json_t *object, const char *counters,
-              const char *const *keys, double *total);
+bool exam_sum(struct exam *x, const json_t *object, const char *counters, const char *const *keys,
+              double *total);
 /* A list of the machine; null adds an unknown for "machine" and is an empty list. Not evidence. */
 const json_t *exam_list(struct exam *x, const char *path);
+/* The subject of what is added now, and another one for what follows. */
+const char *exam_judged(const struct exam *x);
+void exam_about(struct exam *x, const char *subject);
+/* The RDMA device of the port that is judged. */
+const json_t *exam_adapter(const struct exam *x);
 
 /* Of an object of facts: a key that is no fact of the machine's set-up. It says why another is not
  * known, or it changes from call to call (counters, load), or it is of the recording itself. */
@@ -198,9 +220,14 @@ bool exam_passes(const char *key);
 
 /* The machine itself, for what is no fact of its own: the devices near a device. Not evidence. */
 const json_t *exam_machine(const struct exam *x);
+/* What is there in it, or in any object; NULL: absent. Not evidence. */
+const json_t *exam_peek(const struct exam *x, const char *path);
+const json_t *exam_at(const json_t *object, const char *path);
 /* Has this check a result for the subject already? */
 bool exam_has(const struct exam *x, const char *subject);
 
+/* The one of a list of which that member is `text`; NULL: none, or text is "". Not evidence. */
+const json_t *exam_one_of(const json_t *list, const char *key, const char *text);
 /* The PCI function at that address; NULL: not in the list. Not evidence. */
 const json_t *exam_device(const struct exam *x, const char *address);
 
@@ -208,37 +235,41 @@ const json_t *exam_device(const struct exam *x, const char *address);
 const char *exam_name(const json_t *object, const char *key);
 double exam_value(const json_t *object, const char *key, double other);
 bool exam_is(const json_t *object, const char *key, const char *text);
+/* "" where it is no text, or none. */
+const char *exam_string(const json_t *value);
+bool exam_has_word(const json_t *list, const char *word);
+/* Does a name fit one of the patterns, with '|' between? NULL: none. */
+bool exam_fits(const char *patterns, const char *name);
 
 /* Is it known that this is a guest; that it is none? */
 bool exam_guest(const struct exam *x);
 bool exam_metal(const struct exam *x);
 
-/* ---- For checks: results. Texts are copied. What is returned may be changed; it is never NULL. */
+/* ---- For checks: results for what is judged. Texts are copied. What is returned, the latest result,
+ * may be changed; it is never NULL. */
 
 #define EXAM_PRINTF(text, args) __attribute__((format(printf, text, args)))
 
-struct exam_result *exam_fine(struct exam *x, const char *subject);
-struct exam_result *exam_found(struct exam *x, const char *subject, const char *format, ...)
-    EXAM_PRINTF(3, 4);
-struct exam_result *exam_unknown(struct exam *x, const char *subject, const char *format, ...)
-    EXAM_PRINTF(3, 4);
-/* Only where there is a reason worth showing; a `look` that adds nothing is not applicable. */
-struct exam_result *exam_not_applicable(struct exam *x, const char *subject, const char *format,
-                                        ...) EXAM_PRINTF(3, 4);
-void exam_remedy(struct exam *x, struct exam_result *r, const char *format, ...) EXAM_PRINTF(3, 4);
+struct exam_result *exam_fine(struct exam *x); /* where the subject was changed */
+struct exam_result *exam_found(struct exam *x, const char *format, ...) EXAM_PRINTF(2, 3);
+struct exam_result *exam_unknown(struct exam *x, const char *format, ...) EXAM_PRINTF(2, 3);
+/* Only where there is a reason worth showing. */
+struct exam_result *exam_not_applicable(struct exam *x, const char *format, ...) EXAM_PRINTF(2, 3);
+/* Of the latest result. */
+struct exam_result *exam_remedy(struct exam *x, const char *format, ...) EXAM_PRINTF(2, 3);
 /* A cost that was computed: `share` of the rate is lost, by `formula`. of: a literal. */
-void exam_price(struct exam *x, struct exam_result *r, double share, const char *of,
-                const char *formula, ...) EXAM_PRINTF(5, 6);
+struct exam_result *exam_price(struct exam *x, double share, const char *of, const char *formula,
+                               ...) EXAM_PRINTF(4, 5);
 
 /* ---- For checks: counters since boot, and how they grew between two readings of them, with which
  * the machine was recorded, or that two records of one boot are */
 
 /* Days since boot, to judge a counter by. False: not known, or so few minutes that most of what was
  * counted is of the boot itself; an unknown was added. */
-bool exam_days(struct exam *x, const char *subject, double *days);
+bool exam_days(struct exam *x, double *days);
 /* Of so many events in these days, too many to be chance and too few for a fault: they may have come
  * slowly, or all last night. Adds the unknown. what: "PCIe errors in"; "replays in at most". */
-void exam_undated(struct exam *x, const char *subject, double count, const char *what, double days);
+void exam_undated(struct exam *x, double count, const char *what, double days);
 /* Seconds between the readings; 0: there was one. */
 double exam_watched(struct exam *x);
 /* How the sum of those of an object's counters that it has grew (keys ends in NULL). False: it was
@@ -269,8 +300,8 @@ struct exam_span {
     bool brief; /* undated: above the limit between the readings, and no more than `least` */
 };
 
-enum exam_when exam_share_when(struct exam *x, const char *subject, const json_t *object,
-                               const struct exam_share *share, struct exam_span *span);
+enum exam_when exam_share_when(struct exam *x, const json_t *object, const struct exam_share *share,
+                               struct exam_span *span);
 /* Events of which a sound machine has few: `most`, whenever they came, and `per_day` in the long run.
  * Above that rate, more than `at_once` between two readings of one day are a fault. */
 struct exam_rate {
@@ -278,8 +309,8 @@ struct exam_rate {
     double per_day, most, at_once;
 };
 
-enum exam_when exam_rate_when(struct exam *x, const char *subject, const json_t *object,
-                              const struct exam_rate *rate, struct exam_span *span);
+enum exam_when exam_rate_when(struct exam *x, const json_t *object, const struct exam_rate *rate,
+                              struct exam_span *span);
 
 /* A part of a time, or of periods: more than `limit` is a fault. Between two readings it takes
  * `enough` of the whole, or a share of `sure`; and `least` of the part in any case. */
@@ -293,10 +324,9 @@ enum exam_when exam_part_when(struct exam *x, const json_t *object, const struct
                               double bad, double all, struct exam_span *span);
 
 /* Adds the unknown of EXAM_UNDATED. what: as of exam_undated(). */
-void exam_share_undated(struct exam *x, const char *subject, const struct exam_span *span,
-                        const char *what);
+void exam_share_undated(struct exam *x, const struct exam_span *span, const char *what);
 
-/* ---- What `look` functions of several areas ask */
+/* ---- What judges of several areas ask */
 
 /* How many CPUs "0-3,8" names; 0 where it is no such list. */
 double exam_cpus(const char *list);
@@ -311,6 +341,14 @@ const char *exam_job_cpus(struct exam *x, const char *own);
 bool exam_common(const char *one, const char *other);
 /* The interface of that name; NULL: not in the list. Not evidence, as the others of interfaces. */
 const json_t *exam_nic(const struct exam *x, const char *name);
+/* Is a device, or its interface, in hardware: "physical", "passthrough" or "sriov-vf"? */
+bool exam_is_hardware(const json_t *device);
+bool exam_is_active(const json_t *port);
+/* How many GPUs the NVIDIA driver runs. */
+size_t exam_nvidia_gpus(const struct exam *x);
+bool exam_has_nvidia(struct exam *x);
+/* How many NUMA nodes have CPUs: those of memory alone (of a GPU, CXL) have none. */
+size_t exam_cpu_nodes(const struct exam *x);
 /* Is it up, and neither loopback nor made of software? */
 bool exam_nic_is_real(const json_t *nic);
 /* Its rate; bonds have that of their members. 0: not known, or of other software, which makes it up. */

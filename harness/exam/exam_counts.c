@@ -12,24 +12,23 @@
 #define HOUR       3600
 #define DAY        86400
 
-bool exam_days(struct exam *x, const char *subject, double *days)
+bool exam_days(struct exam *x, double *days)
 {
     double seconds;
 
-    if (!exam_number(x, subject, NULL, "load.uptime_seconds", &seconds))
+    if (!exam_number(x, NULL, "load.uptime_seconds", &seconds))
         return false;
     if (seconds < 600) {
-        exam_unknown(x, subject, "%.0f s after boot, events of the boot itself are not told apart",
-                     seconds);
+        exam_unknown(x, "%.0f s after boot, events of the boot itself are not told apart", seconds);
         return false;
     }
     *days = seconds / DAY;
     return true;
 }
 
-void exam_undated(struct exam *x, const char *subject, double count, const char *what, double days)
+void exam_undated(struct exam *x, double count, const char *what, double days)
 {
-    exam_unknown(x, subject,
+    exam_unknown(x,
                  "%.*f %s %.4g days: when they came is unknown; compare two records (--json), an "
                  "hour apart: plumb doctor A B",
                  count < 10 && count != floor(count), count, what, days);
@@ -114,15 +113,15 @@ static bool by_growth(struct exam *x, const json_t *object, const struct exam_sh
     return true;
 }
 
-enum exam_when exam_share_when(struct exam *x, const char *subject, const json_t *object,
-                               const struct exam_share *s, struct exam_span *span)
+enum exam_when exam_share_when(struct exam *x, const json_t *object, const struct exam_share *s,
+                               struct exam_span *span)
 {
     enum exam_when when;
     double days, bad, all;
     const json_t *uptime;
 
-    if (!exam_sum(x, subject, object, s->bad_in, s->bad, &bad) ||
-        !exam_sum(x, subject, object, s->all_in, s->all, &all))
+    if (!exam_sum(x, object, s->bad_in, s->bad, &bad) ||
+        !exam_sum(x, object, s->all_in, s->all, &all))
         return EXAM_NOT_READ;
     if (by_growth(x, object, s, span, &when))
         return when;
@@ -139,13 +138,13 @@ enum exam_when exam_share_when(struct exam *x, const char *subject, const json_t
     return bad <= s->limit * all / fmax(24 * days, 1) ? EXAM_FEW : EXAM_UNDATED;
 }
 
-enum exam_when exam_rate_when(struct exam *x, const char *subject, const json_t *object,
-                              const struct exam_rate *rate, struct exam_span *span)
+enum exam_when exam_rate_when(struct exam *x, const json_t *object, const struct exam_rate *rate,
+                              struct exam_span *span)
 {
     double watched = exam_watched(x), grown, total, days;
     bool known;
 
-    if (!exam_sum(x, subject, object, rate->in, rate->keys, &total))
+    if (!exam_sum(x, object, rate->in, rate->keys, &total))
         return EXAM_NOT_READ;
     known = exam_grown(x, object, rate->in, rate->keys, &grown);
     if (known && grown > 0 && grown >= rate->per_day * watched / DAY) {
@@ -158,7 +157,7 @@ enum exam_when exam_rate_when(struct exam *x, const char *subject, const json_t 
     *span = (struct exam_span){total, 0, "", false};
     if (total <= rate->most || (known && watched >= HOUR))
         return EXAM_FEW;
-    if (!exam_days(x, subject, &days))
+    if (!exam_days(x, &days))
         return EXAM_NOT_READ;
     span->text = exam_format(x, "in %.4g days since boot", days);
     return days <= TODAY_DAYS && total >= rate->per_day * days ? EXAM_NOW : EXAM_UNDATED;
@@ -196,15 +195,14 @@ enum exam_when exam_part_when(struct exam *x, const json_t *object, const struct
     return days > 0 && days <= TODAY_DAYS ? EXAM_NOW : EXAM_UNDATED;
 }
 
-void exam_share_undated(struct exam *x, const char *subject, const struct exam_span *span,
-                        const char *what)
+void exam_share_undated(struct exam *x, const struct exam_span *span, const char *what)
 {
     double days;
 
     if (span->brief)
-        exam_unknown(
-            x, subject, "%.*f %s %.1f s: above the limit; --watch 1m tells whether it goes on",
-            span->bad < 10 && span->bad != floor(span->bad), span->bad, what, exam_watched(x));
-    else if (exam_days(x, subject, &days))
-        exam_undated(x, subject, span->bad, what, days);
+        exam_unknown(x, "%.*f %s %.1f s: above the limit; --watch 1m tells whether it goes on",
+                     span->bad < 10 && span->bad != floor(span->bad), span->bad, what,
+                     exam_watched(x));
+    else if (exam_days(x, &days))
+        exam_undated(x, span->bad, what, days);
 }

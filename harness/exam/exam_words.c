@@ -20,15 +20,6 @@ bool exam_repeats(struct exam *x, const struct exam_result *r)
     return false;
 }
 
-/* "NVMe SSD Controller PM9A1/PM9A3/980PRO": its name without what follows a '/'. */
-static const char *disk_name(struct exam *x, const json_t *device)
-{
-    const char *name = exam_name(device, "name");
-
-    return exam_format(x, "%s%.*s", strcasestr(name, "NVMe") ? "" : "NVMe disk ",
-                       (int)strcspn(name, "/"), name);
-}
-
 static const char *device_name(struct exam *x, const char *address)
 {
     const json_t *devices = json_object_get(json_object_get(exam_machine(x), "gpus"), "devices"),
@@ -38,8 +29,12 @@ static const char *device_name(struct exam *x, const char *address)
     json_array_foreach (devices, i, gpu)
         if (*address && exam_is(gpu, "address", address) && *exam_name(gpu, "name"))
             return exam_format(x, "GPU %s", exam_name(gpu, "name"));
-    if (exam_is(device, "kind", "nvme"))
-        return disk_name(x, device);
+    if (exam_is(device, "kind", "nvme")) { /* "NVMe SSD Controller PM9A1/PM9A3/980PRO" */
+        const char *name = exam_name(device, "name");
+
+        return exam_format(x, "%s%.*s", strcasestr(name, "NVMe") ? "" : "NVMe disk ",
+                           (int)strcspn(name, "/"), name);
+    }
     return exam_name(device, "name");
 }
 
@@ -122,26 +117,18 @@ const char *exam_state_name(enum exam_state state)
     return names[state];
 }
 
-static const char *basis_name(enum exam_basis basis)
-{
-    static const char *const names[] = {[EXAM_NOT_PRICED] = "none",
-                                        [EXAM_CITED] = "cited",
-                                        [EXAM_COMPUTED] = "computed",
-                                        [EXAM_MEASURED] = "measured"};
-
-    return names[basis];
-}
-
 /* NULL where it is not priced. */
 static json_t *cost_json(const struct exam_cost *cost)
 {
+    static const char *const bases[] = {
+        [EXAM_CITED] = "cited", [EXAM_COMPUTED] = "computed", [EXAM_MEASURED] = "measured"};
     json_t *json;
 
     if (cost->basis == EXAM_NOT_PRICED)
         return json_null();
-    json = json_pack("{s:s, s:s, s:s, s:f, s:f, s:s}", "basis", basis_name(cost->basis), "of",
-                     cost->of, "change", cost->of_time ? "longer" : "lost", "low", cost->low,
-                     "high", cost->high, "source", cost->source);
+    json = json_pack("{s:s, s:s, s:s, s:f, s:f, s:s}", "basis", bases[cost->basis], "of", cost->of,
+                     "change", cost->of_time ? "longer" : "lost", "low", cost->low, "high",
+                     cost->high, "source", cost->source);
     if (cost->basis == EXAM_CITED)
         json_object_set_new(json, "controlled", json_boolean(cost->controlled));
     return json;

@@ -105,7 +105,7 @@ static double look_up_memory(struct swap_reading *in, const struct limits *limit
 static struct limits *load(const char *file, char *error, size_t len)
 {
     char *configs = suite_configs_folder();
-    struct limits *limits = configs ? limits_load_with(configs, file, error, len) : NULL;
+    struct limits *limits = configs ? limits_load(configs, file, error, len) : NULL;
 
     free(configs);
     return limits;
@@ -138,11 +138,11 @@ static int read_entry(struct swap_reading *in, enum swap_part part, const char *
 static double datasheet_rate(struct swap_reading *in, enum swap_part part)
 {
     char error[400];
-    const char *entry;
     struct limits *limits = in->parts->device ? load(NULL, error, sizeof(error)) : NULL;
+    const char *entry = limits ? limits_device(limits, "gpu", NULL, in->parts->device) : NULL;
     double rate = NAN;
 
-    if (limits && !limits_gpu_by_name(limits, in->parts->device, &entry))
+    if (entry)
         rate = look_up(in, part, limits, entry);
     limits_free(limits);
     return rate;

@@ -120,21 +120,13 @@ static bool among(const char *text, const char *const *list)
     return false;
 }
 
-static const struct limits_entry *limits_find_pci(const struct limits *l, const char *kind,
-                                                  const char *id)
+const char *limits_device(const struct limits *l, const char *kind, const char *id,
+                          const char *name)
 {
     for (size_t i = 0; i < l->entry_count; i++)
-        if (!strcmp(l->entries[i].kind, kind) && among(id, l->entries[i].pci))
-            return &l->entries[i];
-    return NULL;
-}
-
-static const struct limits_entry *limits_find_name(const struct limits *l, const char *kind,
-                                                   const char *name)
-{
-    for (size_t i = 0; i < l->entry_count; i++)
-        if (!strcmp(l->entries[i].kind, kind) && among(name, l->entries[i].names))
-            return &l->entries[i];
+        if (!strcmp(l->entries[i].kind, kind) &&
+            ((id && among(id, l->entries[i].pci)) || (name && among(name, l->entries[i].names))))
+            return l->entries[i].prefix;
     return NULL;
 }
 
@@ -158,7 +150,7 @@ static struct limits_source *find_source(const struct file *f, const char *id)
     return NULL;
 }
 
-static int add_source(struct file *f, struct yaml_value at)
+static void add_source(struct file *f, struct yaml_value at)
 {
     static const char *const keys[] = {"id", "title", "publisher", "date", "url", NULL};
     const char *id = NULL, *title = NULL, *publisher = NULL, *date = NULL, *url = NULL;
@@ -169,25 +161,16 @@ static int add_source(struct file *f, struct yaml_value at)
     yaml_text(yaml_get(at, "date"), &date);
     yaml_text(yaml_get(at, "url"), &url);
     if (yaml_doc_status(at.doc))
-        return yaml_doc_status(at.doc);
+        return;
     if (!date && !url)
-        return yaml_fail(at, "source \"%s\" needs a date or a url", id);
+        yaml_fail(at, "source \"%s\" needs a date or a url", id);
     if (find_source(f, id))
-        return yaml_fail(at, "source \"%s\" stands twice", id);
+        yaml_fail(at, "source \"%s\" stands twice", id);
     *ARRAY_ADD(f->limits->sources, f->limits->source_count) = (struct limits_source){
         .id = id,
         .at = at,
         .text = xasprintf("%s, %s%s%s%s%s", title, publisher, date ? ", " : "", date ? date : "",
                           url ? ", " : "", url ? url : "")};
-    return 0;
-}
-
-static int read_sources(struct file *f, struct yaml_value list)
-{
-    int rc = yaml_want(list, YAML_KIND_LIST);
-    for (size_t i = 0; i < yaml_count(list) && !rc; i++)
-        rc = add_source(f, yaml_item(list, i));
-    return rc;
 }
 
 static const char *use_source(struct file *f, struct yaml_value at, const char *otherwise)
@@ -206,38 +189,11 @@ static const char *use_source(struct file *f, struct yaml_value at, const char *
     return source->text;
 }
 
-static int check_sources_used(const struct file *f)
-{
-    for (size_t i = f->first_source; i < f->limits->source_count; i++) {
-        const struct limits_source *source = &f->limits->sources[i];
-        if (!source->used)
-            return yaml_fail(source->at, "source \"%s\" is used by no figure", source->id);
-    }
-    return 0;
-}
-
 /* ---- Figures of the file ---- */
 
-static void figure_names(const char *kind, const char *names[SPECS_MAX])
-{
-    size_t n = 0;
-    for (const struct figure_spec *s = limits_specs; s->kind && n < SPECS_MAX - 1; s++)
-        if (!strcmp(s->kind, kind))
-            names[n++] = s->name;
-    names[n] = NULL;
-}
-
-static const struct figure_spec *find_spec(const char *kind, const char *name)
-{
-    for (const struct figure_spec *s = limits_specs; s->kind; s++)
-        if (!strcmp(s->kind, kind) && !strcmp(s->name, name))
-            return s;
-    return NULL;
-}
-
 // "name: 5" takes its source from the entry; "name: {value: 5, source: x, note: y}" has its own.
-static int read_figure(struct file *f, struct yaml_value at, const char *source,
-                       struct limits_figure *out)
+static void read_figure(struct file *f, struct yaml_value at, const char *source,
+                        struct limits_figure *out)
 {
     static const char *const keys[] = {"value", "source", "note", NULL};
     struct yaml_value number = at;
@@ -251,35 +207,34 @@ static int read_figure(struct file *f, struct yaml_value at, const char *source,
     if (!yaml_doc_status(at.doc) && !source)
         yaml_fail(at, "\"%s\" has no source, neither its own nor its entry's", out->spec->name);
     out->source = source;
-    return yaml_doc_status(at.doc);
 }
 
-static int check_required(const struct limits_entry *e, struct yaml_value at)
-{
-    for (const struct figure_spec *s = limits_specs; s->kind; s++) {
-        bool have = !s->required || strcmp(s->kind, e->kind) != 0;
-        for (size_t i = 0; i < e->figure_count && !have; i++)
-            have = e->figures[i].spec == s;
-        if (!have)
-            return yaml_fail(at, "\"%s\" lacks the figure \"%s\"", e->prefix, s->name);
-    }
-    return 0;
-}
-
-static int read_figures(struct file *f, struct yaml_value map, const char *source,
-                        struct limits_entry *e)
+static void read_figures(struct file *f, struct yaml_value map, const char *source,
+                         struct limits_entry *e)
 {
     const char *names[SPECS_MAX];
-    figure_names(f->kind, names);
-    int rc = yaml_keys(map, names);
+    const struct figure_spec *s;
+    size_t n = 0, i;
+    for (s = limits_specs; s->kind && n < SPECS_MAX - 1; s++)
+        if (!strcmp(s->kind, f->kind))
+            names[n++] = s->name;
+    names[n] = NULL;
+    if (yaml_keys(map, names))
+        return;
     e->figures = xcalloc(yaml_count(map), sizeof(*e->figures));
-    for (size_t i = 0; i < yaml_count(map) && !rc; i++) {
-        struct limits_figure *figure = &e->figures[e->figure_count];
-        figure->spec = find_spec(f->kind, yaml_key(map, i));
-        rc = read_figure(f, yaml_item(map, i), source, figure);
-        e->figure_count += !rc;
+    for (i = 0; i < yaml_count(map) && !yaml_doc_status(map.doc); i++) {
+        struct limits_figure *figure = &e->figures[e->figure_count++];
+        for (s = limits_specs; strcmp(s->kind, f->kind) || strcmp(s->name, yaml_key(map, i)); s++)
+            ;
+        figure->spec = s;
+        read_figure(f, yaml_item(map, i), source, figure);
     }
-    return rc ? rc : check_required(e, map);
+    for (s = limits_specs; s->kind; s++) {
+        for (i = 0; i < e->figure_count && e->figures[i].spec != s; i++)
+            ;
+        if (s->required && !strcmp(s->kind, f->kind) && i == e->figure_count)
+            yaml_fail(map, "\"%s\" lacks the figure \"%s\"", e->prefix, s->name);
+    }
 }
 
 /* ---- Entries of the file ---- */
@@ -294,87 +249,73 @@ static const char **read_texts(struct yaml_value list)
     return texts;
 }
 
-static bool is_pci_id(const char *id)
+static void check_ids(const struct file *f, const struct limits_entry *e, struct yaml_value at)
 {
     static const char hex[] = "0123456789abcdef";
-    return strlen(id) == 9 && strspn(id, hex) == 4 && id[4] == ':' && strspn(id + 5, hex) == 4;
-}
-
-static int check_ids(const struct file *f, const struct limits_entry *e, struct yaml_value at)
-{
     for (size_t i = 0; e->pci[i]; i++) {
-        if (!is_pci_id(e->pci[i]))
-            return yaml_fail(at, "PCI id \"%.40s\" wants four hex digits, a colon, four hex digits",
-                             e->pci[i]);
-        if (limits_find_pci(f->limits, f->kind, e->pci[i]))
-            return yaml_fail(at, "PCI id \"%s\" is given twice", e->pci[i]);
+        const char *id = e->pci[i];
+        if (strlen(id) != 9 || strspn(id, hex) != 4 || id[4] != ':' || strspn(id + 5, hex) != 4)
+            yaml_fail(at, "PCI id \"%.40s\" wants four hex digits, a colon, four hex digits", id);
+        if (limits_device(f->limits, f->kind, id, NULL))
+            yaml_fail(at, "PCI id \"%s\" is given twice", id);
     }
     for (size_t i = 0; e->names[i]; i++)
-        if (limits_find_name(f->limits, f->kind, e->names[i]))
-            return yaml_fail(at, "name \"%.60s\" is given twice", e->names[i]);
+        if (limits_device(f->limits, f->kind, NULL, e->names[i]))
+            yaml_fail(at, "name \"%.60s\" is given twice", e->names[i]);
     for (size_t i = 0; i < f->limits->entry_count; i++)
         if (!strcmp(f->limits->entries[i].prefix, e->prefix))
-            return yaml_fail(at, "entry \"%s\" stands twice", e->prefix);
-    return 0;
+            yaml_fail(at, "entry \"%s\" stands twice", e->prefix);
 }
 
-static int read_key(struct file *f, struct yaml_value at, struct limits_entry *e)
-{
-    const char *key = NULL;
-    struct yaml_value v = yaml_need(at, "key");
-    if (yaml_text(v, &key))
-        return -EINVAL;
-    if (strspn(key, "abcdefghijklmnopqrstuvwxyz0123456789-") != strlen(key))
-        return yaml_fail(v, "key \"%.40s\" wants small letters, digits and \"-\"", key);
-    e->kind = f->kind;
-    e->prefix = xasprintf("%s.%s", f->kind, key);
-    return 0;
-}
-
-static int read_entry(struct file *f, struct yaml_value at, struct limits_entry *e)
+static void read_entry(struct file *f, struct yaml_value at, struct limits_entry *e)
 {
     static const char *const keys[] = {"key", "names", "pci", "source", "note", "figures", NULL};
-    const char *note = NULL;
-    int rc = yaml_keys(at, keys);
-    rc = rc ? rc : read_key(f, at, e);
+    const char *key = "", *note = NULL;
+    yaml_keys(at, keys);
+    yaml_text(yaml_need(at, "key"), &key);
+    if (strspn(key, "abcdefghijklmnopqrstuvwxyz0123456789-") != strlen(key))
+        yaml_fail(yaml_need(at, "key"), "key \"%.40s\" wants small letters, digits and \"-\"", key);
+    e->kind = f->kind;
+    e->prefix = xasprintf("%s.%s", f->kind, key);
     e->names = read_texts(yaml_get(at, "names"));
     e->pci = read_texts(yaml_get(at, "pci"));
     yaml_text(yaml_get(at, "note"), &note);
     const char *source = use_source(f, yaml_get(at, "source"), NULL);
-    rc = rc ? rc : yaml_doc_status(at.doc);
-    rc = rc ? rc : check_ids(f, e, at);
-    return rc ? rc : read_figures(f, yaml_need(at, "figures"), source, e);
-}
-
-static int read_entries(struct file *f, struct yaml_value list)
-{
-    int rc = yaml_want(list, YAML_KIND_LIST);
-    for (size_t i = 0; i < yaml_count(list) && !rc; i++) {
-        struct limits_entry e = {.kind = NULL};
-        rc = read_entry(f, yaml_item(list, i), &e);
-        *ARRAY_ADD(f->limits->entries, f->limits->entry_count) = e; // also on error, to be freed
-    }
-    return rc;
+    if (yaml_doc_status(at.doc))
+        return;
+    check_ids(f, e, at);
+    read_figures(f, yaml_need(at, "figures"), source, e);
 }
 
 /* Adds one file to l. Returns 0 or -errno; the error is in the document, which l owns by then. */
 static int limits_add_file(struct limits *l, struct yaml_doc *doc)
 {
     static const char *const keys[] = {"about", "kind", "sources", "entries", NULL};
-    struct yaml_value root = yaml_doc_root(doc);
+    struct yaml_value root = yaml_doc_root(doc), sources, entries;
     struct file f = {.limits = l, .first_source = l->source_count};
     const char *about = NULL;
     int kind = -1;
     yaml_keys(root, keys);
     yaml_text(yaml_need(root, "about"), &about);
     yaml_choice(yaml_need(root, "kind"), limits_kinds, &kind);
-    int rc = yaml_doc_status(doc);
-    if (rc)
-        return rc;
+    if (yaml_doc_status(doc))
+        return yaml_doc_status(doc);
     f.kind = limits_kinds[kind];
-    rc = read_sources(&f, yaml_need(root, "sources"));
-    rc = rc ? rc : read_entries(&f, yaml_need(root, "entries"));
-    return rc ? rc : check_sources_used(&f);
+    sources = yaml_need(root, "sources");
+    yaml_want(sources, YAML_KIND_LIST);
+    for (size_t i = 0; i < yaml_count(sources) && !yaml_doc_status(doc); i++)
+        add_source(&f, yaml_item(sources, i));
+    entries = yaml_need(root, "entries");
+    yaml_want(entries, YAML_KIND_LIST);
+    for (size_t i = 0; i < yaml_count(entries) && !yaml_doc_status(doc); i++) {
+        struct limits_entry e = {.kind = NULL};
+        read_entry(&f, yaml_item(entries, i), &e);
+        *ARRAY_ADD(l->entries, l->entry_count) = e; // also on error, to be freed
+    }
+    for (size_t i = f.first_source; i < l->source_count; i++)
+        if (!l->sources[i].used)
+            yaml_fail(l->sources[i].at, "source \"%s\" is used by no figure", l->sources[i].id);
+    return yaml_doc_status(doc);
 }
 
 #define KEY_BYTES 256
@@ -420,12 +361,7 @@ static int load_folder(struct limits *l, const char *folder, char *err, size_t e
     return rc;
 }
 
-struct limits *limits_load(const char *configs_dir, char *err, size_t errlen)
-{
-    return limits_load_with(configs_dir, NULL, err, errlen);
-}
-
-struct limits *limits_load_with(const char *configs_dir, const char *file, char *err, size_t errlen)
+struct limits *limits_load(const char *configs_dir, const char *file, char *err, size_t errlen)
 {
     char *folder = xasprintf("%s/hardware", configs_dir);
     struct limits *l = xcalloc(1, sizeof(*l));
@@ -503,27 +439,4 @@ int limits_each(const struct limits *l, int (*fn)(const struct limit_figure *fig
         }
     }
     return rc;
-}
-
-static int give(const struct limits_entry *e, const char **entry)
-{
-    if (!e)
-        return -ENOENT;
-    *entry = e->prefix;
-    return 0;
-}
-
-int limits_gpu_by_pci(const struct limits *l, const char *id, const char **entry)
-{
-    return give(limits_find_pci(l, "gpu", id), entry);
-}
-
-int limits_gpu_by_name(const struct limits *l, const char *name, const char **entry)
-{
-    return give(limits_find_name(l, "gpu", name), entry);
-}
-
-int limits_nic_by_pci(const struct limits *l, const char *id, const char **entry)
-{
-    return give(limits_find_pci(l, "nic", id), entry);
 }

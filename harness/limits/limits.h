@@ -20,11 +20,9 @@ struct limits;
 
 // Reads every configs_dir/hardware/*.yaml. Returns NULL and writes "file:line: what" to err on the
 // first fault: unknown key, missing or unused source, a figure out of its bounds, an entry, name or
-// PCI id given twice. The caller frees the result.
-struct limits *limits_load(const char *configs_dir, char *err, size_t errlen);
-// The same with one more file of this format; NULL: none. What it gives again is refused.
-struct limits *limits_load_with(const char *configs_dir, const char *file, char *err,
-                                size_t errlen);
+// PCI id given twice. The caller frees the result. file: one more of this format, NULL: none; what it
+// gives again is refused.
+struct limits *limits_load(const char *configs_dir, const char *file, char *err, size_t errlen);
 void limits_free(struct limits *l); // NULL is allowed
 
 // One figure by its key, "<kind>.<entry>.<figure>", e.g. "gpu.h100-sxm5-80gb.bf16_tflops". Each of
@@ -45,12 +43,12 @@ struct limit_figure {
 int limits_each(const struct limits *l, int (*fn)(const struct limit_figure *figure, void *data),
                 void *data);
 
-// The entry of a device, as the first part of a key: "gpu.h100-sxm5-80gb", "nic.connectx-7". id is
-// "vendor:device", four hex digits each (case does not matter). A name has to match whole: "NVIDIA
-// A100-SXM4-40GB MIG 1g.5gb" is not a whole A100 and is not found. Returns 0 or -ENOENT.
-int limits_gpu_by_pci(const struct limits *l, const char *id, const char **entry);
-int limits_gpu_by_name(const struct limits *l, const char *name, const char **entry);
-int limits_nic_by_pci(const struct limits *l, const char *id, const char **entry);
+// The entry of a device of this kind ("gpu", "nic"), as the first part of a key: "gpu.h100-sxm5-80gb";
+// NULL: none. By its id, "vendor:device" with four hex digits each (case does not matter), or its
+// name, which has to match whole: "NVIDIA A100-SXM4-40GB MIG 1g.5gb" is not a whole A100 and is not
+// found. The other of the two is NULL.
+const char *limits_device(const struct limits *l, const char *kind, const char *id,
+                          const char *name);
 
 // InfiniBand data rate of rate ("sdr" ... "xdr") on width lanes, Gb/s, after line coding. Returns
 // 0, -ENOENT, -EINVAL.

@@ -10,6 +10,7 @@
 
 #include "core/hw/nic.h"
 #include "core/hw/nvml.h"
+#include "harness/exam/exam.h"
 #include "harness/limits/limits.h"
 
 struct joiner {
@@ -52,37 +53,16 @@ static const char *limits_label(const json_t *object, const char *key)
     return s && *s && strlen(s) <= LABEL_CHARS ? s : NULL;
 }
 
-static bool limits_is_one_of(const char *s, const char *const list[])
-{
-    for (; s && *list; list++)
-        if (!strcmp(s, *list))
-            return true;
-    return false;
-}
-
 /* All of one piece of hardware belongs to this machine. */
 static bool limits_is_whole(const json_t *device)
 {
-    static const char *const whole[] = {"physical", "passthrough", NULL};
-    return limits_is_one_of(limits_text(device, "nature"), whole);
-}
-
-static const json_t *pci_device(const struct joiner *j, const char *address)
-{
-    const json_t *device;
-    size_t i;
-    json_array_foreach (json_object_get(j->machine, "pci"), i, device) {
-        const char *at = limits_text(device, "address");
-        if (address && at && !strcmp(at, address))
-            return device;
-    }
-    return NULL;
+    return exam_fits("physical|passthrough", exam_name(device, "nature"));
 }
 
 /* "10de:2330" of the function at this address; "" when it is not known. */
 static struct limit_key limits_pci_id(const struct joiner *j, const char *address)
 {
-    const json_t *device = pci_device(j, address);
+    const json_t *device = exam_one_of(json_object_get(j->machine, "pci"), "address", address);
     const char *vendor = limits_text(device, "vendor_id"), *id = limits_text(device, "device_id");
     struct limit_key key = {""};
     if (vendor && id)
@@ -98,17 +78,6 @@ static __attribute__((format(printf, 1, 2))) struct limit_key limits_key(const c
     vsnprintf(key.text, sizeof(key.text), fmt, ap);
     va_end(ap);
     return key;
-}
-
-static bool limits_has(const struct joiner *j, const char *key)
-{
-    const json_t *limit;
-    size_t i;
-    json_array_foreach (j->out, i, limit) {
-        if (!strcmp(limits_text(limit, "key"), key))
-            return true;
-    }
-    return false;
 }
 
 static __attribute__((format(printf, 6, 7))) void limits_add(struct joiner *j, struct limit_key key,
@@ -183,29 +152,27 @@ struct gpu_join {
 // A stand-in may bear any name.
 static bool is_simulated(const struct joiner *j, const json_t *gpu)
 {
-    const char *nature = limits_text(gpu, "nature");
-    return (nature && !strcmp(nature, "simulated")) ||
-           json_is_true(json_object_get(json_object_get(j->machine, "gpus"), "simulated"));
+    return exam_is(gpu, "nature", "simulated") ||
+           json_is_true(exam_at(j->machine, "gpus.simulated"));
 }
 
 // All of one GPU. A simulated one is what its description says: a whole one, or a vGPU.
 static bool is_whole(const struct joiner *j, const json_t *gpu)
 {
-    static const char *const whole[] = {"none", "passthrough", NULL};
-    if (json_is_true(json_object_get(json_object_get(gpu, "mig"), "enabled")))
+    if (json_is_true(exam_at(gpu, "mig.enabled")))
         return false;
-    return is_simulated(j, gpu) ? limits_is_one_of(limits_text(gpu, "virtualization"), whole)
+    return is_simulated(j, gpu) ? exam_fits("none|passthrough", exam_name(gpu, "virtualization"))
                                 : limits_is_whole(gpu);
 }
 
 static const char *find_entry(const struct joiner *j, const json_t *gpu)
 {
-    const char *entry = NULL, *name = limits_text(gpu, "name");
+    struct limit_key id = limits_pci_id(j, exam_name(gpu, "address"));
+    const char *entry;
     if (!is_whole(j, gpu) || is_simulated(j, gpu))
         return NULL;
-    if (!limits_gpu_by_pci(j->l, limits_pci_id(j, limits_text(gpu, "address")).text, &entry))
-        return entry;
-    return name && !limits_gpu_by_name(j->l, name, &entry) ? entry : NULL;
+    entry = limits_device(j->l, "gpu", id.text, NULL);
+    return entry ? entry : limits_device(j->l, "gpu", NULL, limits_text(gpu, "name"));
 }
 
 // A row names its GPU by the PCI address, so each of its limits does.
@@ -339,7 +306,7 @@ static void add_link(const struct gpu_join *g)
     if (!address || !rate)
         return;
     struct limit_key key = limits_key("pcie.%s.gbytes_per_s", address);
-    if (!limits_has(g->j, key.text))
+    if (!exam_one_of(g->j->out, "key", key.text))
         limits_add(g->j, key, rate, "GB/s", "nvml",
                    "width as it is, generation of a busy GPU: generation %d x%d, one direction, "
                    "before packet headers",
@@ -355,28 +322,6 @@ static double nvlink_data(const json_t *gpu, double links, double signalled)
     return nvlink_data_gbps(version, links, signalled);
 }
 
-static const json_t *gpu_at(const struct joiner *j, const char *address)
-{
-    const json_t *gpus = json_object_get(json_object_get(j->machine, "gpus"), "devices"), *gpu;
-    size_t i;
-    json_array_foreach (gpus, i, gpu) {
-        const char *at = limits_label(gpu, "address");
-        if (at && !strcmp(at, address))
-            return gpu;
-    }
-    return NULL;
-}
-
-static void add_nvlink(const struct gpu_join *g, double signalled)
-{
-    double active = limits_number(json_object_get(g->gpu, "nvlink"), "active");
-    char detail[96];
-    snprintf(detail, sizeof(detail), "%.0f active links, one direction; %.4g GB/s signalled",
-             active, signalled);
-    add_gpu_limit(g, "nvlink_gbytes_per_s", nvlink_data(g->gpu, active, signalled), "GB/s", "nvml",
-                  detail);
-}
-
 /* The NVLinks between two GPUs. */
 static void limits_add_gpu_pair(struct joiner *j, const json_t *pair)
 {
@@ -385,7 +330,8 @@ static void limits_add_gpu_pair(struct joiner *j, const json_t *pair)
     double rate = limits_number(pair, "nvlink_gbytes_per_s");
     if (!a || !b || rate == 0)
         return;
-    rate = nvlink_data(gpu_at(j, a), limits_count(pair, "nvlinks"), rate);
+    rate = nvlink_data(exam_one_of(exam_at(j->machine, "gpus.devices"), "address", a),
+                       limits_count(pair, "nvlinks"), rate);
     limits_add(j, limits_key("p2p.%s+%s.nvlink_gbytes_per_s", a, b), rate, "GB/s", "nvml",
                "%d NVLinks between the two%s, one direction", limits_count(pair, "nvlinks"),
                via && !strcmp(via, "nvswitch") ? " over switches" : "");
@@ -400,8 +346,14 @@ static void limits_add_gpu(struct joiner *j, const json_t *gpu, size_t index)
                          .index = index,
                          .entry = find_entry(j, gpu),
                          .except = links > 0 ? "nvlink_gbytes_per_s" : NULL};
-    if (links > 0)
-        add_nvlink(&g, links);
+    if (links > 0) {
+        double active = limits_number(json_object_get(g.gpu, "nvlink"), "active");
+        char detail[96];
+        snprintf(detail, sizeof(detail), "%.0f active links, one direction; %.4g GB/s signalled",
+                 active, links);
+        add_gpu_limit(&g, "nvlink_gbytes_per_s", nvlink_data(g.gpu, active, links), "GB/s", "nvml",
+                      detail);
+    }
     if (g.entry)
         limits_each(j->l, add_figure, &g);
     else
@@ -413,22 +365,6 @@ static void limits_add_gpu(struct joiner *j, const json_t *gpu, size_t index)
 #define SAME_RATE    1e-3 // the hardware figures' rates and the probe's are rounded
 #define IB_OVERHEAD                                                                                \
     26 // LRH 8, BTH 12, ICRC 4, VCRC 2 (InfiniBand Architecture 1.2.1, chapters 7 and 9)
-
-static bool has_real_port(const json_t *device)
-{
-    static const char *const real[] = {"physical", "passthrough", "sriov-vf", NULL};
-    return limits_is_one_of(limits_text(device, "nature"), real);
-}
-
-static void add_dram(struct joiner *j)
-{
-    const json_t *memory = json_object_get(j->machine, "memory");
-    double peak = limits_number(memory, "peak_gbytes_per_s");
-    if (peak > 0)
-        limits_add(j, limits_key("dram.gbytes_per_s"), peak, "GB/s", "sysfs",
-                   "%.0f channels, from the firmware's memory table (SMBIOS)",
-                   limits_number(memory, "channels"));
-}
 
 /* Returns the rate; 0: not known. */
 static double add_pcie_link(struct joiner *j, const char *address, const char *name, double gt_s,
@@ -485,10 +421,10 @@ static void add_pcie(struct joiner *j, const json_t *device)
 
 static void add_chip(struct joiner *j, const json_t *nic, const char *name)
 {
-    const char *entry, *source, *unit;
+    struct limit_key id = limits_pci_id(j, exam_name(nic, "pci"));
+    const char *entry = limits_device(j->l, "nic", id.text, NULL), *source, *unit;
     double value;
-    struct limit_key id = limits_pci_id(j, limits_text(nic, "pci"));
-    if (!limits_is_whole(nic) || limits_nic_by_pci(j->l, id.text, &entry))
+    if (!limits_is_whole(nic) || !entry)
         return;
     if (!limits_lookup(j->l, limits_key("%s.port_gbits_per_s", entry).text, &value, &unit, &source))
         limits_add(j, limits_key("net.%s.chip_gbits_per_s", name), value, unit, "datasheet",
@@ -500,7 +436,7 @@ static void add_nic(struct joiner *j, const json_t *nic)
     const char *name = limits_label(nic, "name"), *kind = limits_text(nic, "kind");
     double speed = limits_number(nic, "speed_gbits_per_s");
     int mtu = limits_count(nic, "mtu");
-    if (!name || !has_real_port(nic))
+    if (!name || !exam_is_hardware(nic))
         return;
     if (speed > 0)
         limits_add(j, limits_key("net.%s.gbits_per_s", name), speed, "Gb/s", "sysfs",
@@ -545,23 +481,16 @@ static void add_port(struct joiner *j, const char *name, const json_t *port)
                "sysfs", "payload of packets of %d bytes at the data rate", ROCE_PAYLOAD);
 }
 
-static void add_rdma(struct joiner *j, const json_t *device)
-{
-    const char *name = limits_label(device, "name");
-    const json_t *port;
-    size_t i;
-    if (!name || !has_real_port(device))
-        return;
-    json_array_foreach (json_object_get(device, "ports"), i, port) {
-        add_port(j, name, port);
-    }
-}
-
 static void add_all(struct joiner *j)
 {
-    const json_t *item, *gpus = json_object_get(j->machine, "gpus");
-    size_t i;
-    add_dram(j);
+    const json_t *item, *port, *gpus = json_object_get(j->machine, "gpus");
+    size_t i, k;
+    const json_t *memory = json_object_get(j->machine, "memory");
+    double peak = limits_number(memory, "peak_gbytes_per_s");
+    if (peak > 0)
+        limits_add(j, limits_key("dram.gbytes_per_s"), peak, "GB/s", "sysfs",
+                   "%.0f channels, from the firmware's memory table (SMBIOS)",
+                   limits_number(memory, "channels"));
     json_array_foreach (json_object_get(j->machine, "pci"), i, item) {
         add_pcie(j, item);
     }
@@ -569,7 +498,12 @@ static void add_all(struct joiner *j)
         add_nic(j, item);
     }
     json_array_foreach (json_object_get(j->machine, "rdma"), i, item) {
-        add_rdma(j, item);
+        const char *name = limits_label(item, "name");
+        if (!name || !exam_is_hardware(item))
+            continue;
+        json_array_foreach (json_object_get(item, "ports"), k, port) {
+            add_port(j, name, port);
+        }
     }
     json_array_foreach (json_object_get(gpus, "devices"), i, item) {
         limits_add_gpu(j, item, i);

@@ -9,6 +9,7 @@
 
 #include "core/condition.h"
 #include "core/row.h"
+#include "harness/exam/exam.h"
 
 #define ADDRESS_BYTES 64
 #define FIGURE_BYTES  64
@@ -43,17 +44,10 @@ static const char *cell_of(const void *arg, const char *name, size_t len)
     return table_text(s->rows, s->row, column);
 }
 
-static const char *string_of(const json_t *limit, const char *key)
-{
-    const char *text = json_string_value(json_object_get(limit, key));
-
-    return text ? text : "";
-}
-
 static bool may_take(const struct subject *s, const json_t *limit)
 {
     return json_number_value(json_object_get(limit, "value")) > 0 &&
-           !(s->simulated && !strcmp(string_of(limit, "source"), "datasheet"));
+           !(s->simulated && !strcmp(exam_name(limit, "source"), "datasheet"));
 }
 
 static struct row_limit found_limit(const json_t *limit)
@@ -68,7 +62,7 @@ static struct row_limit find_key(const struct subject *s, const char *key)
     size_t i;
 
     json_array_foreach (s->limits, i, limit)
-        if (!strcmp(string_of(limit, "key"), key) && may_take(s, limit))
+        if (!strcmp(exam_name(limit, "key"), key) && may_take(s, limit))
             return found_limit(limit);
     return (struct row_limit){0};
 }
@@ -81,10 +75,10 @@ static struct row_limit find_figure(const struct subject *s, const char *address
     size_t i;
 
     json_array_foreach (s->limits, i, limit) {
-        const char *key = string_of(limit, "key"), *dot = strrchr(key, '.');
+        const char *key = exam_name(limit, "key"), *dot = strrchr(key, '.');
 
         if (*address && !strncmp(key, "gpu.", 4) && !strcmp(dot + 1, figure) &&
-            !strcmp(string_of(limit, "address"), address) && may_take(s, limit))
+            !strcmp(exam_name(limit, "address"), address) && may_take(s, limit))
             return found_limit(limit);
     }
     return (struct row_limit){0};
@@ -93,11 +87,6 @@ static struct row_limit find_figure(const struct subject *s, const char *address
 static struct row_limit lower_of(struct row_limit a, struct row_limit b)
 {
     return !a.limit || (b.limit && b.value < a.value) ? b : a;
-}
-
-static struct row_limit higher_of(struct row_limit a, struct row_limit b)
-{
-    return !a.limit || (b.limit && b.value > a.value) ? b : a;
 }
 
 /* Of several figures the highest. */
@@ -112,9 +101,11 @@ static struct row_limit find_figures(const struct subject *s, const struct bench
         if (n < sizeof(figure)) {
             memcpy(figure, at, n);
             figure[n] = 0;
-            found =
-                higher_of(found, rule->of == LIMIT_MACHINE ? find_key(s, figure)
-                                                           : find_figure(s, s->address[0], figure));
+            struct row_limit one = rule->of == LIMIT_MACHINE
+                                       ? find_key(s, figure)
+                                       : find_figure(s, s->address[0], figure);
+            if (!found.limit || (one.limit && one.value > found.value))
+                found = one;
         }
         at += n;
     }
@@ -262,8 +253,8 @@ static bool raise_limit(const struct bench_limit *rule, double figure, double va
 static void fill(const struct subject *s, const struct bench_limit *rule, struct row_limit found,
                  struct joined_limit *out)
 {
-    const char *source = string_of(found.limit, "source"),
-               *detail = string_of(found.limit, "detail");
+    const char *source = exam_name(found.limit, "source"),
+               *detail = exam_name(found.limit, "detail");
     double value = table_number(s->rows, s->row, "value");
     const char *remark = raise_limit(rule, found.value, value, out) ? rule->exceeded : rule->remark;
 
@@ -290,7 +281,7 @@ int limits_row(const json_t *limits, double cores, const struct bench_limit *rul
         if (!(found.value > 0))
             continue;
         if (!found.limit ||
-            strcmp(string_of(found.limit, "unit"), table_text(rows, row, "unit")) != 0)
+            strcmp(exam_name(found.limit, "unit"), table_text(rows, row, "unit")) != 0)
             continue;
         fill(&s, rule, found, out);
         return 1;

@@ -60,54 +60,12 @@ static void note_unread(const struct tree *tree, const char *folder, const char 
         snprintf(unread, TREE_LINE, "/%.180s: %.60s", path.s, fact_errno(rc));
 }
 
-static void keep_tighter(struct limits *limits, long long quota, long long period)
-{
-    double cpus = (double)quota / (double)period;
-
-    if (quota > 0 && period > 0 && (!limits->cpus || cpus < limits->cpus))
-        limits->cpus = cpus;
-}
-
-static void keep_smaller(struct limits *limits, long long bytes)
-{
-    if (bytes > 0 && (!limits->memory || bytes < limits->memory))
-        limits->memory = bytes;
-}
-
-/* Ours is the one of the innermost group that has one. */
-static void read_cpuset(const struct tree *tree, const char *folder, const char *file,
-                        struct limits *limits)
-{
-    int rc;
-
-    if (limits->cpuset[0])
-        return;
-    rc = tree_line_at(tree, folder, file, limits->cpuset, sizeof(limits->cpuset));
-    if (rc)
-        limits->cpuset[0] = '\0';
-    if (rc)
-        note_unread(tree, folder, file, rc, limits->unread[LIMIT_CPUSET]);
-}
-
-/* "max 100000" or "200000 100000". */
-static int read_cpu_max(const struct tree *tree, const char *folder, struct limits *limits)
-{
-    long long quota, period;
-    char line[TREE_LINE];
-    int rc = tree_line_at(tree, folder, "cpu.max", line, sizeof(line));
-
-    if (rc || !strncmp(line, "max", 3))
-        return rc;
-    if (sscanf(line, "%lld %lld", &quota, &period) != 2 || quota <= 0 || period <= 0)
-        return -EINVAL;
-    keep_tighter(limits, quota, period);
-    return 0;
-}
-
 /* How many of the periods with work ended early because the quota was used up, "nr_periods 10",
  * "nr_throttled 3", since the group was made. */
-static void read_cpu_stat(const struct tree *tree, const char *folder, struct limits *limits)
+static void read_cpu_stat(const struct tree *tree, const char *folder, bool v2,
+                          struct limits *limits)
 {
+    (void)v2;
     char text[2048];
     const char *periods, *paused;
     long long all, some;
@@ -127,84 +85,73 @@ static void read_cpu_stat(const struct tree *tree, const char *folder, struct li
     }
 }
 
-/* "max" or bytes. */
-static int read_memory_max(const struct tree *tree, const char *folder, struct limits *limits)
+/* One level of a hierarchy, for each controller. Each of version 1 has a hierarchy of its own, whose
+ * root has these files too. */
+
+/* "max 100000" or "200000 100000"; a file each in version 1. */
+static void read_cpu(const struct tree *tree, const char *folder, bool v2, struct limits *limits)
 {
+    const char *file = v2 ? "cpu.max" : "cpu.cfs_quota_us";
+    long long quota = 0, period = 0;
+    char line[TREE_LINE];
+    int rc = tree_line_at(tree, folder, file, line, sizeof(line));
+
+    read_cpu_stat(tree, folder, v2, limits);
+    if (!rc && v2 && strncmp(line, "max", 3) != 0) {
+        if (sscanf(line, "%lld %lld", &quota, &period) != 2 || quota <= 0 || period <= 0)
+            rc = -EINVAL;
+    } else if (!rc && !v2) {
+        rc = tree_number_at(tree, folder, file, &quota);
+        if (!rc && quota > 0)
+            rc = tree_number_at(tree, folder, file = "cpu.cfs_period_us", &period);
+    }
+    if (rc)
+        note_unread(tree, folder, file, rc, limits->unread[LIMIT_CPUS]);
+    else if (quota > 0 && period > 0 &&
+             (!limits->cpus || (double)quota / (double)period < limits->cpus))
+        limits->cpus = (double)quota / (double)period;
+}
+
+/* "max" or bytes; "no limit" of version 1 is LONG_MAX rounded down to a page. */
+static void read_memory(const struct tree *tree, const char *folder, bool v2, struct limits *limits)
+{
+    const char *file = v2 ? "memory.max" : "memory.limit_in_bytes";
     long long bytes = 0;
     char line[TREE_LINE];
-    int rc = tree_line_at(tree, folder, "memory.max", line, sizeof(line));
+    int rc = tree_line_at(tree, folder, file, line, sizeof(line));
 
-    if (rc || !strcmp(line, "max"))
-        return rc;
-    rc = tree_number_at(tree, folder, "memory.max", &bytes);
-    keep_smaller(limits, bytes);
-    return rc;
-}
-
-/* One level of a v2 hierarchy, for each controller. */
-static void limits_v2_cpu(const struct tree *tree, const char *folder, struct limits *limits)
-{
-    int rc = read_cpu_max(tree, folder, limits);
-
-    read_cpu_stat(tree, folder, limits);
+    if (!rc && strcmp(line, "max") != 0)
+        rc = tree_number_at(tree, folder, file, &bytes);
     if (rc)
-        note_unread(tree, folder, "cpu.max", rc, limits->unread[LIMIT_CPUS]);
+        note_unread(tree, folder, file, rc, limits->unread[LIMIT_MEMORY]);
+    else if (bytes > 0 && bytes < LLONG_MAX - (1 << 20) &&
+             (!limits->memory || bytes < limits->memory))
+        limits->memory = bytes;
 }
 
-static void limits_v2_memory(const struct tree *tree, const char *folder, struct limits *limits)
+/* Ours is the one of the innermost group that has one. */
+static void read_cpuset(const struct tree *tree, const char *folder, bool v2, struct limits *limits)
 {
-    int rc = read_memory_max(tree, folder, limits);
+    const char *file = v2 ? "cpuset.cpus.effective" : "cpuset.effective_cpus";
+    int rc;
 
-    if (rc)
-        note_unread(tree, folder, "memory.max", rc, limits->unread[LIMIT_MEMORY]);
+    if (limits->cpuset[0])
+        return;
+    rc = tree_line_at(tree, folder, file, limits->cpuset, sizeof(limits->cpuset));
+    if (rc) {
+        limits->cpuset[0] = '\0';
+        note_unread(tree, folder, file, rc, limits->unread[LIMIT_CPUSET]);
+    }
 }
 
-static void limits_v2_cpuset(const struct tree *tree, const char *folder, struct limits *limits)
-{
-    read_cpuset(tree, folder, "cpuset.cpus.effective", limits);
-}
-
-/* Each v1 controller has a hierarchy of its own, whose root has these files too. */
-static void limits_v1_cpu(const struct tree *tree, const char *folder, struct limits *limits)
-{
-    long long quota = 0, period = 0;
-    int rc = tree_number_at(tree, folder, "cpu.cfs_quota_us", &quota);
-
-    read_cpu_stat(tree, folder, limits);
-    if (!rc && quota > 0)
-        rc = tree_number_at(tree, folder, "cpu.cfs_period_us", &period);
-    if (rc)
-        note_unread(tree, folder, quota > 0 ? "cpu.cfs_period_us" : "cpu.cfs_quota_us", rc,
-                    limits->unread[LIMIT_CPUS]);
-    else
-        keep_tighter(limits, quota, period);
-}
-
-/* "No limit" is LONG_MAX rounded down to a page. */
-static void limits_v1_memory(const struct tree *tree, const char *folder, struct limits *limits)
-{
-    long long bytes;
-    int rc = tree_number_at(tree, folder, "memory.limit_in_bytes", &bytes);
-
-    if (rc)
-        note_unread(tree, folder, "memory.limit_in_bytes", rc, limits->unread[LIMIT_MEMORY]);
-    else if (bytes < LLONG_MAX - (1 << 20))
-        keep_smaller(limits, bytes);
-}
-
-static void limits_v1_cpuset(const struct tree *tree, const char *folder, struct limits *limits)
-{
-    read_cpuset(tree, folder, "cpuset.effective_cpus", limits);
-}
-
-typedef void level_fn(const struct tree *, const char *folder, struct limits *);
+typedef void level_fn(const struct tree *, const char *folder, bool v2, struct limits *);
 
 /*
  * From our own group up to the root: a parent's limit holds for us too. A container's path may be
  * the host's and not be there; then the walk finds its files at the mount's root.
  */
 static void limits_walk(const struct tree *tree, const char *mount, const char *path,
-                        level_fn *read, struct limits *limits)
+                        level_fn *read, bool v2, struct limits *limits)
 {
     char folder[TREE_PATH];
     size_t base = strlen(mount);
@@ -216,7 +163,7 @@ static void limits_walk(const struct tree *tree, const char *mount, const char *
     while (strlen(folder) >= base) {
         char *slash = strrchr(folder, '/');
 
-        read(tree, folder, limits);
+        read(tree, folder, v2, limits);
         if (strlen(folder) == base || !slash)
             break;
         *slash = '\0';
@@ -225,37 +172,30 @@ static void limits_walk(const struct tree *tree, const char *mount, const char *
 
 static const struct controller {
     const char *name, *mount, *other; /* v1's places */
-    level_fn *v1, *v2;
-} controllers[] = {
-    {"cpu", "sys/fs/cgroup/cpu", "sys/fs/cgroup/cpu,cpuacct", limits_v1_cpu, limits_v2_cpu},
-    {"memory", "sys/fs/cgroup/memory", NULL, limits_v1_memory, limits_v2_memory},
-    {"cpuset", "sys/fs/cgroup/cpuset", NULL, limits_v1_cpuset, limits_v2_cpuset}};
-
-/* Beside v1's hierarchies v2's has a folder of its own. */
-static const char *mount_v2(const struct tree *tree)
-{
-    static const char beside[] = "sys/fs/cgroup/unified";
-
-    return tree_exists(tree, beside) ? beside : "sys/fs/cgroup";
-}
+    level_fn *read;
+} controllers[] = {{"cpu", "sys/fs/cgroup/cpu", "sys/fs/cgroup/cpu,cpuacct", read_cpu},
+                   {"memory", "sys/fs/cgroup/memory", NULL, read_memory},
+                   {"cpuset", "sys/fs/cgroup/cpuset", NULL, read_cpuset}};
 
 /* A controller is in one hierarchy: v1's where /proc/self/cgroup names it, else v2's. Returns the
  * version, 0: in none. */
 static int read_controller(const struct tree *tree, const struct controller *c,
                            struct limits *limits)
 {
+    static const char beside[] = "sys/fs/cgroup/unified"; /* v2's, beside v1's hierarchies */
     const char *mount = c->mount;
     char path[TREE_PATH];
 
     if (cgroup_path(tree, c->name, path, sizeof(path))) {
         if (!tree_exists(tree, mount) && c->other)
             mount = c->other;
-        limits_walk(tree, mount, path, c->v1, limits);
+        limits_walk(tree, mount, path, c->read, false, limits);
         return 1;
     }
     if (!cgroup_path(tree, "", path, sizeof(path)))
         return 0;
-    limits_walk(tree, mount_v2(tree), path, c->v2, limits);
+    mount = tree_exists(tree, beside) ? beside : "sys/fs/cgroup";
+    limits_walk(tree, mount, path, c->read, true, limits);
     return 2;
 }
 
@@ -311,10 +251,7 @@ static void probe_limits(struct probe *p, json_t *virtualization)
     const char *unread = version ? NULL : no_groups;
     bool known;
 
-    if (version)
-        fact_set_number(json, "cgroup_version", version);
-    else
-        fact_set_unknown(json, "cgroup_version", "%s", no_groups);
+    fact_set(json, "cgroup_version", version ? json_integer(version) : NULL, "%s", no_groups);
     set_limit(json, "cpu_quota", limits.cpus > 0 ? json_real(limits.cpus) : NULL,
               unread ? unread : limits.unread[LIMIT_CPUS]);
     set_paused(json, &limits, unread);
@@ -323,21 +260,20 @@ static void probe_limits(struct probe *p, json_t *virtualization)
     set_limit(json, "cpuset", limits.cpuset[0] ? fact_text(limits.cpuset) : NULL,
               unread ? unread : limits.unread[LIMIT_CPUSET]);
     known = !tree_read(&p->tree, "proc/self/status", text, sizeof(text), NULL);
-    if (known && text_field(text, "Cpus_allowed_list", allowed, sizeof(allowed)))
-        fact_set_text(json, "allowed_cpus", allowed);
-    else
-        fact_set_unknown(json, "allowed_cpus", "/proc/self/status: not there");
-    if (known && text_field(text, "Mems_allowed_list", allowed, sizeof(allowed)))
-        fact_set_text(json, "allowed_memory_nodes", allowed);
-    else
-        fact_set_unknown(json, "allowed_memory_nodes", "/proc/self/status: %s",
-                         known ? "without Mems_allowed_list" : "not there");
+    fact_set_text_or(
+        json, "allowed_cpus",
+        known && text_field(text, "Cpus_allowed_list", allowed, sizeof(allowed)) ? allowed : NULL,
+        "/proc/self/status: not there");
+    fact_set_text_or(
+        json, "allowed_memory_nodes",
+        known && text_field(text, "Mems_allowed_list", allowed, sizeof(allowed)) ? allowed : NULL,
+        "/proc/self/status: %s", known ? "without Mems_allowed_list" : "not there");
 }
 
 void limits_fill_counters(const struct tree *tree, json_t *json, const char *below)
 {
-    static const struct controller counting = {
-        "cpu", "sys/fs/cgroup/cpu", "sys/fs/cgroup/cpu,cpuacct", read_cpu_stat, read_cpu_stat};
+    static const struct controller counting = {"cpu", "sys/fs/cgroup/cpu",
+                                               "sys/fs/cgroup/cpu,cpuacct", read_cpu_stat};
     struct limits limits = {.below = *below ? below : NULL};
 
     if (read_controller(tree, &counting, &limits))

@@ -110,11 +110,10 @@ static void cpu_family(json_t *cpu, const char *text)
     for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
         bool there = text_field(text, numbers[i].field, field, sizeof(field));
 
-        if (there && digits_number(field) >= 0)
-            fact_set_number(cpu, numbers[i].key, digits_number(field));
-        else
-            fact_set_unknown(cpu, numbers[i].key, "/proc/cpuinfo: \"%s\" is %s", numbers[i].field,
-                             there ? "no number" : "not there");
+        fact_set(cpu, numbers[i].key,
+                 there && digits_number(field) >= 0 ? json_integer(digits_number(field)) : NULL,
+                 "/proc/cpuinfo: \"%s\" is %s", numbers[i].field,
+                 there ? "no number" : "not there");
     }
     if (!text_field(text, "microcode", field, sizeof(field)))
         field[0] = '\0';
@@ -149,14 +148,6 @@ static void cpu_features(json_t *cpu, const char *text)
     set = fact_object(cpu, "features");
     for (; *features; features++)
         fact_set_bool(set, *features, text_word(words, *features));
-}
-
-static void cpu_smt(struct probe *p, json_t *cpu)
-{
-    json_t *smt = fact_object(cpu, "smt");
-
-    fact_set_line(smt, "control", &p->tree, "sys/devices/system/cpu/smt/control");
-    fact_set_file_number(smt, "active", &p->tree, "sys/devices/system/cpu/smt/active");
 }
 
 /* ---- clock ---- */
@@ -307,8 +298,8 @@ static void set_cap(const struct policies *all, json_t *clock)
 
         if (tree_number_at(all->tree, policy.s, "scaling_max_freq", &cap) ||
             tree_number_at(all->tree, policy.s, "cpuinfo_max_freq", &own) || cap <= 0 || own <= 0) {
-            fact_set_unknown(clock, "cap_mhz", "/%s/scaling_max_freq: no limit there", policy.s);
-            fact_set_unknown(clock, "cap_of_mhz", "/%s/scaling_max_freq: no limit there", policy.s);
+            fact_set_unknown(clock, "cap_mhz|cap_of_mhz", "/%s/scaling_max_freq: no limit there",
+                             policy.s);
             return;
         }
         if (cap * 100 > own * percent)
@@ -322,8 +313,7 @@ static void set_cap(const struct policies *all, json_t *clock)
         fact_set_real(clock, "cap_mhz", least_cap / 1e3);
         fact_set_real(clock, "cap_of_mhz", least_own / 1e3);
     } else {
-        fact_set_unknown(clock, "cap_mhz", "%s", all->why);
-        fact_set_unknown(clock, "cap_of_mhz", "%s", all->why);
+        fact_set_unknown(clock, "cap_mhz|cap_of_mhz", "%s", all->why);
     }
 }
 
@@ -364,10 +354,9 @@ static const char first_states[] = "sys/devices/system/cpu/cpu0/cpuidle";
 static void add_idle_state(struct probe *p, json_t *list, const char *name)
 {
     struct path at = tree_join(first_states, name);
-    json_t *state = json_object();
+    json_t *state = fact_append(list);
     long long disabled;
 
-    json_array_append_new(list, state);
     fact_set_number(state, "index", digits_number(name + strlen("state")));
     fact_set_line(state, "name", &p->tree, tree_join(at.s, "name").s);
     fact_set_file_number(state, "exit_latency_us", &p->tree, tree_join(at.s, "latency").s);
@@ -393,11 +382,8 @@ static void cpu_idle(struct probe *p, json_t *cpu)
     for (size_t i = 0; i < names.count; i++)
         if (!strncmp(names.name[i], "state", 5) && digits_number(names.name[i] + 5) >= 0)
             add_idle_state(p, states, names.name[i]);
-    if (!rc || tree_absent(&p->tree, first_states))
-        json_object_set(idle, "states", states);
-    else
-        fact_set_unknown(idle, "states", "/%s: %s", first_states, fact_errno(rc));
-    json_decref(states);
+    fact_set_if(idle, "states", !rc || tree_absent(&p->tree, first_states), states, "/%s: %s",
+                first_states, fact_errno(rc));
     names_free(&names);
 }
 
@@ -408,28 +394,28 @@ static void cpu_isolated(struct probe *p, json_t *cpu)
     char line[TREE_LINE];
     int rc = tree_line(&p->tree, path, line, sizeof(line));
 
-    if (!rc || rc == -ENODATA)
-        fact_set_text(cpu, "isolated_cpus", line);
-    else
-        fact_set_unknown(cpu, "isolated_cpus", "/%s: %s", path, fact_errno(rc));
+    fact_set(cpu, "isolated_cpus", !rc || rc == -ENODATA ? fact_text(line) : NULL, "/%s: %s", path,
+             fact_errno(rc));
 }
 
 void probe_cpu(struct probe *p)
 {
-    static const char *const keys[] = {"vendor",   "model",     "family",  "model_number",
-                                       "stepping", "microcode", "features"};
     json_t *cpu = fact_object(p->machine, "cpu");
     char text[65536];
     int rc = read_cpuinfo(&p->tree, text, sizeof(text));
 
-    for (size_t i = 0; rc && i < sizeof(keys) / sizeof(*keys); i++)
-        fact_set_unknown(cpu, keys[i], "/proc/cpuinfo: %s", fact_errno(rc));
-    if (!rc) {
+    if (rc) {
+        fact_set_unknown(cpu, "vendor|model|family|model_number|stepping|microcode|features",
+                         "/proc/cpuinfo: %s", fact_errno(rc));
+    } else {
         cpu_name(cpu, text);
         cpu_family(cpu, text);
         cpu_features(cpu, text);
     }
-    cpu_smt(p, cpu);
+    json_t *smt = fact_object(cpu, "smt");
+
+    fact_set_line(smt, "control", &p->tree, "sys/devices/system/cpu/smt/control");
+    fact_set_file_number(smt, "active", &p->tree, "sys/devices/system/cpu/smt/active");
     cpu_clock(p, cpu);
     cpu_idle(p, cpu);
     cpu_isolated(p, cpu);

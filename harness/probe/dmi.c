@@ -189,10 +189,7 @@ static const char silent[] = "the firmware does not say";
 /* SMBIOS writes 0 for what the firmware does not know. */
 static void set_known(json_t *json, const char *key, long long value)
 {
-    if (value > 0)
-        fact_set_number(json, key, value);
-    else
-        fact_set_unknown(json, key, "%s", silent);
+    fact_set(json, key, value > 0 ? json_integer(value) : NULL, "%s", silent);
 }
 
 static void add_module(json_t *list, const struct structure *s, struct module *module)
@@ -201,7 +198,7 @@ static void add_module(json_t *list, const struct structure *s, struct module *m
     unsigned rated = module_mts(s, 0x15, 0x54), running = module_mts(s, 0x20, 0x58);
     unsigned width = word_at(s, 0x0a);
     const char *type = type_name(byte_at(s, 0x12));
-    json_t *json = json_object();
+    json_t *json = fact_append(list);
 
     string_at(s, 0x10, device, sizeof(device));
     string_at(s, 0x11, bank, sizeof(bank));
@@ -210,7 +207,6 @@ static void add_module(json_t *list, const struct structure *s, struct module *m
     module->width_bits = width == 0xffff ? 0 : width;
     module->mts = running ? running : rated;
     channel_of(module, device, bank);
-    json_array_append_new(list, json);
     fact_set_text(json, "locator", device);
     fact_set_text(json, "bank", bank);
     fact_set_text_or(json, "type", type, "%s", silent);
@@ -273,10 +269,7 @@ static void set_bandwidth(json_t *memory, const struct module *modules, size_t c
     unsigned channels = count_channels(modules, count, one_socket, &why);
     double each = module_gbytes_per_s(modules, count);
 
-    if (channels)
-        fact_set_number(memory, "channels", channels);
-    else
-        fact_set_unknown(memory, "channels", "%s", why);
+    fact_set(memory, "channels", channels ? json_integer(channels) : NULL, "%s", why);
     if (channels && each > 0)
         fact_set_real(memory, "peak_gbytes_per_s", channels * each);
     else if (each > 0)
@@ -290,17 +283,12 @@ static void set_bandwidth(json_t *memory, const struct module *modules, size_t c
 
 static void memory_unknown(json_t *memory, const char *why)
 {
-    fact_set_unknown(memory, "modules", "%s", why);
-    fact_set_unknown(memory, "module_slots", "%s", why);
-    fact_set_unknown(memory, "channels", "%s", why);
-    fact_set_unknown(memory, "peak_gbytes_per_s", "%s", why);
+    fact_set_unknown(memory, "modules|module_slots|channels|peak_gbytes_per_s", "%s", why);
 }
 
 static void read_modules(const struct probe *p, json_t *memory, const unsigned char *table,
                          size_t size)
 {
-    static const char made_up[] = "the hypervisor makes up the memory modules",
-                      whose[] = "whether a hypervisor made the modules up is not known";
     bool one_socket = fact_integer(json_object_get(p->machine, "cpu"), "sockets", 2) == 1;
     struct module *modules = xcalloc(MODULES_MAX, sizeof(*modules));
     json_t *list = fact_list(memory, "modules");
@@ -321,19 +309,15 @@ static void read_modules(const struct probe *p, json_t *memory, const unsigned c
         return;
     }
     fact_set_number(memory, "module_slots", slots);
-    if (count && !p->guest_known) {
-        fact_set_unknown(memory, "channels", "%s", whose);
-        fact_set_unknown(memory, "peak_gbytes_per_s", "%s", whose);
-    } else if (count && p->guest) {
-        fact_set_unknown(memory, "channels", "%s", made_up);
-        fact_set_unknown(memory, "peak_gbytes_per_s", "%s", made_up);
-    } else if (count) {
+    if (count && probe_on_metal(p))
         set_bandwidth(memory, modules, count, one_socket);
-    } else {
-        memory_unknown(memory, "the firmware's table lists no module");
-        fact_set_number(memory, "module_slots", slots);
-        json_object_del(memory, "module_slots_why");
-    }
+    else if (count)
+        fact_set_unknown(memory, "channels|peak_gbytes_per_s", "%s",
+                         p->guest_known ? "the hypervisor makes up the memory modules"
+                                        : "whether a hypervisor made the modules up is not known");
+    else
+        fact_set_unknown(memory, "modules|channels|peak_gbytes_per_s",
+                         "the firmware's table lists no module");
     free(modules);
 }
 

@@ -35,9 +35,14 @@ void fact_set_number(json_t *object, const char *key, long long value)
     json_object_set_new(object, key, json_integer(value));
 }
 
+json_t *fact_real(double value)
+{
+    return json_real(round(value * 1e3) / 1e3);
+}
+
 void fact_set_real(json_t *object, const char *key, double value)
 {
-    json_object_set_new(object, key, json_real(round(value * 1e3) / 1e3));
+    json_object_set_new(object, key, fact_real(value));
 }
 
 void fact_set_bool(json_t *object, const char *key, bool value)
@@ -45,41 +50,76 @@ void fact_set_bool(json_t *object, const char *key, bool value)
     json_object_set_new(object, key, json_boolean(value));
 }
 
-void fact_set_unknown(json_t *object, const char *key, const char *format, ...)
+static void set_unknown(json_t *object, const char *keys, const char *format, va_list args)
 {
-    char why[SENTENCE], why_key[64];
+    char why[SENTENCE], key[64], why_key[64];
+
+    vsnprintf(why, sizeof(why), format, args);
+    for (; *keys; keys += *keys == '|') {
+        size_t n = strcspn(keys, "|");
+
+        snprintf(key, sizeof(key), "%.*s", (int)n, keys);
+        snprintf(why_key, sizeof(why_key), "%.*s_why", (int)n, keys);
+        json_object_set_new(object, key, json_null());
+        fact_set_text(object, why_key, why);
+        keys += n;
+    }
+}
+
+void fact_set(json_t *object, const char *key, json_t *value, const char *format, ...)
+{
     va_list args;
 
     va_start(args, format);
-    vsnprintf(why, sizeof(why), format, args);
+    if (value)
+        json_object_set_new(object, key, value);
+    else
+        set_unknown(object, key, format, args);
     va_end(args);
-    snprintf(why_key, sizeof(why_key), "%s_why", key);
-    json_object_set_new(object, key, json_null());
-    fact_set_text(object, why_key, why);
+}
+
+void fact_set_if(json_t *object, const char *key, bool known, json_t *value, const char *format,
+                 ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    if (known)
+        json_object_set(object, key, value);
+    else
+        set_unknown(object, key, format, args);
+    va_end(args);
+    json_decref(value);
+}
+
+void fact_set_unknown(json_t *object, const char *key, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    set_unknown(object, key, format, args);
+    va_end(args);
 }
 
 void fact_set_text_or(json_t *object, const char *key, const char *text, const char *format, ...)
 {
-    char why[SENTENCE];
     va_list args;
 
     va_start(args, format);
-    vsnprintf(why, sizeof(why), format, args);
-    va_end(args);
     if (text && *text)
         fact_set_text(object, key, text);
     else
-        fact_set_unknown(object, key, "%s", why);
+        set_unknown(object, key, format, args);
+    va_end(args);
 }
 
 void fact_set_there(json_t *object, const char *key, const struct tree *tree, const char *path)
 {
     if (tree_exists(tree, path))
         fact_set_bool(object, key, true);
-    else if (tree_absent(tree, path))
-        fact_set_bool(object, key, false);
     else
-        fact_set_unknown(object, key, "/%s: not readable here", path);
+        fact_set(object, key, tree_absent(tree, path) ? json_boolean(false) : NULL,
+                 "/%s: not readable here", path);
 }
 
 int fact_set_line(json_t *object, const char *key, const struct tree *tree, const char *path)
@@ -87,11 +127,23 @@ int fact_set_line(json_t *object, const char *key, const struct tree *tree, cons
     char line[TREE_LINE];
     int rc = tree_line(tree, path, line, sizeof(line));
 
-    if (rc)
-        fact_set_unknown(object, key, "/%s: %s", path, fact_errno(rc));
-    else
-        fact_set_text(object, key, line);
+    fact_set(object, key, rc ? NULL : fact_text(line), "/%s: %s", path, fact_errno(rc));
     return rc;
+}
+
+void fact_set_words(json_t *object, const char *key, const struct tree *tree, const char *path)
+{
+    char line[TREE_LINE], *save = NULL;
+    int rc = tree_line(tree, path, line, sizeof(line));
+    json_t *list;
+
+    if (rc && rc != -ENODATA) {
+        fact_set_unknown(object, key, "/%s: %s", path, fact_errno(rc));
+        return;
+    }
+    list = fact_list(object, key);
+    for (char *word = strtok_r(line, " \t", &save); word; word = strtok_r(NULL, " \t", &save))
+        json_array_append_new(list, fact_text(word));
 }
 
 int fact_set_file_number(json_t *object, const char *key, const struct tree *tree, const char *path)
@@ -101,10 +153,7 @@ int fact_set_file_number(json_t *object, const char *key, const struct tree *tre
 
     if (!rc && value < 0)
         rc = -ERANGE;
-    if (rc)
-        fact_set_unknown(object, key, "/%s: %s", path, fact_errno(rc));
-    else
-        fact_set_number(object, key, value);
+    fact_set(object, key, rc ? NULL : json_integer(value), "/%s: %s", path, fact_errno(rc));
     return rc;
 }
 
@@ -147,6 +196,14 @@ json_t *fact_list(json_t *object, const char *key)
     json_t *child = json_array();
 
     json_object_set_new(object, key, child);
+    return child;
+}
+
+json_t *fact_append(json_t *list)
+{
+    json_t *child = json_object();
+
+    json_array_append_new(list, child);
     return child;
 }
 

@@ -124,9 +124,16 @@ json_t *fact_text(const char *text);
 void fact_set_text(json_t *object, const char *key, const char *text);
 void fact_set_number(json_t *object, const char *key, long long value);
 /* Rounded to three decimals: a fact is printed, not computed with. */
+json_t *fact_real(double value);
 void fact_set_real(json_t *object, const char *key, double value);
 void fact_set_bool(json_t *object, const char *key, bool value);
-/* key: null, key_why: the reason. */
+/* key: the value, which the object takes; NULL: null, and key_why: the reason. */
+void fact_set(json_t *object, const char *key, json_t *value, const char *why, ...)
+    FACTS_PRINTF(4, 5);
+/* The same of a value that is given back where it is not known. */
+void fact_set_if(json_t *object, const char *key, bool known, json_t *value, const char *why, ...)
+    FACTS_PRINTF(5, 6);
+/* key: null, key_why: the reason; several keys have '|' between. */
 void fact_set_unknown(json_t *object, const char *key, const char *format, ...) FACTS_PRINTF(3, 4);
 /* text, or null and why: a text that stands for nothing else is never left alone as null. */
 void fact_set_text_or(json_t *object, const char *key, const char *text, const char *format, ...)
@@ -136,6 +143,8 @@ void fact_set_text_or(json_t *object, const char *key, const char *text, const c
 int fact_set_line(json_t *object, const char *key, const struct tree *tree, const char *path);
 int fact_set_file_number(json_t *object, const char *key, const struct tree *tree,
                          const char *path);
+/* The words of its first line, a list; none where it is empty. */
+void fact_set_words(json_t *object, const char *key, const struct tree *tree, const char *path);
 /* Whether something is there: true, false where that is known (tree_absent), else null and why. */
 void fact_set_there(json_t *object, const char *key, const struct tree *tree, const char *path);
 
@@ -145,6 +154,7 @@ void fact_say(json_t *list, const char *format, ...) FACTS_PRINTF(2, 3);
 /* New, empty and already in object under key; borrowed. */
 json_t *fact_object(json_t *object, const char *key);
 json_t *fact_list(json_t *object, const char *key);
+json_t *fact_append(json_t *list); /* an object, at the end of it */
 
 /* Readers that stand a missing key: NULL, or other. */
 const char *fact_string(const json_t *object, const char *key);
@@ -361,7 +371,12 @@ void grid_release(struct grid *table);
 /* Writes the next cell, from left to right; a new row begins by itself. Long text ends in "...". */
 void grid_cell(struct grid *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Members of the object, their keys with '|' between: a text or a whole number, else `other`. */
+void grid_keys(struct grid *table, const json_t *object, const char *keys, const char *other);
+
 /* Columns in which every cell below the heading is "-" are left out. */
 void grid_print(FILE *out, const struct grid *table);
+/* Prints it and releases it. */
+void grid_finish(FILE *out, struct grid *table);
 
 #endif

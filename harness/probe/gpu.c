@@ -35,20 +35,6 @@ static void set_peer_memory(struct probe *p, json_t *gpus)
     set_module(p, gpus, key, "nv_peer_mem");
 }
 
-/* "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  550.54.14 ..." */
-static void set_flavour(struct probe *p, json_t *gpus)
-{
-    static const char path[] = "proc/driver/nvidia/version";
-    char line[TREE_LINE];
-    int rc = tree_line(&p->tree, path, line, sizeof(line));
-
-    if (rc)
-        fact_set_unknown(gpus, "driver_flavour", "/%s: %s", path, fact_errno(rc));
-    else
-        fact_set_text(gpus, "driver_flavour",
-                      strstr(line, "Open Kernel Module") ? "open" : "proprietary");
-}
-
 /* Linux hands GPU memory to other drivers (DMA-BUF) from 5.12 on; NVIDIA's does so in its open
  * kernel modules (GPUDirect RDMA and GPUDirect Storage, NVIDIA GPU Operator's documentation). */
 static void set_dma_buf(struct probe *p, const json_t *gpus, json_t *direct)
@@ -106,7 +92,14 @@ static void probe_gpudirect(struct probe *p, json_t *gpus)
 {
     json_t *direct;
 
-    set_flavour(p, gpus);
+    /* "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  550.54.14 ..." */
+    static const char path[] = "proc/driver/nvidia/version";
+    char line[TREE_LINE];
+    int rc = tree_line(&p->tree, path, line, sizeof(line));
+
+    fact_set(gpus, "driver_flavour",
+             rc ? NULL : fact_text(strstr(line, "Open Kernel Module") ? "open" : "proprietary"),
+             "/%s: %s", path, fact_errno(rc));
     set_peer_memory(p, gpus);
     direct = fact_object(gpus, "gpudirect");
     set_dma_buf(p, gpus, direct);
@@ -193,17 +186,6 @@ static void set_driver_name(struct probe *p, json_t *gpu, struct pci_device *d)
         judge_by_name(gpu, d, fact_string(gpu, "name"));
 }
 
-/* amdgpu tells the memory in sysfs. */
-static void set_memory(struct probe *p, json_t *gpu, const struct pci_device *d, const char *why)
-{
-    long long bytes;
-
-    if (!tree_number_at(&p->tree, d->path, "mem_info_vram_total", &bytes) && bytes > 0)
-        fact_set_number(gpu, "memory_bytes", bytes);
-    else
-        fact_set_unknown(gpu, "memory_bytes", "%s", why);
-}
-
 /* From the PCI function, with why where it is null. */
 static void copy_fact(json_t *gpu, const struct pci_device *d, const char *key)
 {
@@ -211,29 +193,14 @@ static void copy_fact(json_t *gpu, const struct pci_device *d, const char *key)
     char why[64];
 
     snprintf(why, sizeof(why), "%s_why", key);
-    if (value && !json_is_null(value))
-        json_object_set(gpu, key, value);
-    else
-        fact_set_unknown(gpu, key, "%s",
-                         d && fact_string(d->json, why) ? fact_string(d->json, why)
-                                                        : "the PCI bus does not show it");
-}
-
-/* Sets a text that may have been null, with its why, before. */
-static void settle_text(json_t *gpu, const char *key, const char *text)
-{
-    char why[64];
-
-    snprintf(why, sizeof(why), "%s_why", key);
-    json_object_del(gpu, why);
-    fact_set_text(gpu, key, text);
+    fact_set(gpu, key, json_is_null(value) ? NULL : json_incref(value), "%s",
+             d && fact_string(d->json, why) ? fact_string(d->json, why)
+                                            : "the PCI bus does not show it");
 }
 
 static json_t *add_gpu(json_t *list, struct pci_device *d, const char *address)
 {
-    json_t *gpu = json_object();
-
-    json_array_append_new(list, gpu);
+    json_t *gpu = fact_append(list);
     fact_set_text(gpu, "address", address);
     copy_fact(gpu, d, "name");
     copy_fact(gpu, d, "driver");
@@ -249,7 +216,8 @@ json_t *gpu_add_unseen(json_t *list, const char *address, const char *source)
 {
     json_t *gpu = add_gpu(list, NULL, address);
 
-    settle_text(gpu, "driver", "nvidia"); /* the libraries show no others */
+    json_object_del(gpu, "driver_why");
+    fact_set_text(gpu, "driver", "nvidia"); /* the libraries show no others */
     fact_set_text(gpu, "source", source);
     return gpu;
 }
@@ -326,7 +294,14 @@ static void add_from_pci(struct probe *p, json_t *list, struct pci_device *d,
     if (nvml)
         why = "NVML does not show this GPU to us: it may be set aside or kept from this container";
     set_driver_name(p, gpu, d);
-    set_memory(p, gpu, d, d->vendor == 0x10de ? why : "its driver does not show it in sysfs");
+    /* amdgpu tells the memory in sysfs. */
+    long long bytes;
+
+    if (!tree_number_at(&p->tree, d->path, "mem_info_vram_total", &bytes) && bytes > 0)
+        fact_set_number(gpu, "memory_bytes", bytes);
+    else
+        fact_set_unknown(gpu, "memory_bytes", "%s",
+                         d->vendor == 0x10de ? why : "its driver does not show it in sysfs");
     set_window(p, gpu, d);
     fact_set_unknown(gpu, "nvlink", "%s", d->vendor == 0x10de ? why : "not an NVIDIA GPU");
 }
@@ -377,10 +352,7 @@ static struct nvml *open_nvml(struct probe *p, json_t *gpus, char *why, size_t s
     snprintf(why, size, "NVML cannot be asked about a recorded machine");
     if (p->tree.live)
         nvml_open(&nvml, why, size);
-    if (p->tree.live)
-        fact_set_bool(gpus, "nvml", nvml != NULL);
-    else
-        fact_set_unknown(gpus, "nvml", "%s", why);
+    fact_set(gpus, "nvml", p->tree.live ? json_boolean(nvml != NULL) : NULL, "%s", why);
     if (nvml) {
         if (nvml->simulated)
             fact_set_bool(gpus, "simulated", true);

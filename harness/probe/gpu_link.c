@@ -55,13 +55,10 @@ static void add_lane(json_t *peers, const struct lane *lane)
         if (is_lane_of(entry, lane))
             peer = entry;
     if (!peer) {
-        peer = json_object();
-        json_array_append_new(peers, peer);
+        peer = fact_append(peers);
         fact_set_text(peer, "kind", lane->kind);
-        if (lane->peer[0])
-            fact_set_text(peer, "address", lane->peer);
-        else
-            fact_set_unknown(peer, "address", "NVML does not tell where the other end is");
+        fact_set(peer, "address", lane->peer[0] ? fact_text(lane->peer) : NULL,
+                 "NVML does not tell where the other end is");
         fact_set_number(peer, "links", 0);
         fact_set_real(peer, "gbytes_per_s", 0);
     }
@@ -98,15 +95,9 @@ void nvml_fill_links(const struct nvml *nvml, struct nvml_device *device, json_t
     }
     fact_set_number(nvlink, "links", present);
     fact_set_number(nvlink, "active", up);
-    if (version > 0)
-        fact_set_real(nvlink, "version", version);
-    else
-        fact_set_unknown(nvlink, "version", "NVML gives no version");
-    if (up && all_told)
-        fact_set_real(nvlink, "gbytes_per_s", mbytes / 1e3);
-    else
-        fact_set_unknown(nvlink, "gbytes_per_s", "%s",
-                         up ? "NVML gives no link speed" : "no NVLink is active");
+    fact_set(nvlink, "version", version > 0 ? fact_real(version) : NULL, "NVML gives no version");
+    fact_set(nvlink, "gbytes_per_s", up && all_told ? fact_real(mbytes / 1e3) : NULL, "%s",
+             up ? "NVML gives no link speed" : "no NVLink is active");
     json_object_set_new(nvlink, "peers", peers);
 }
 
@@ -156,10 +147,8 @@ static void fill_pair_lanes(json_t *pair, const json_t *a, const json_t *b, cons
     if (!links)
         return;
     fact_set_text(pair, "nvlink_via", via);
-    if (speed_a > 0)
-        fact_set_real(pair, "nvlink_gbytes_per_s", speed_a);
-    else
-        fact_set_unknown(pair, "nvlink_gbytes_per_s", "NVML gives no link speed");
+    fact_set(pair, "nvlink_gbytes_per_s", speed_a > 0 ? fact_real(speed_a) : NULL,
+             "NVML gives no link speed");
 }
 
 static const char *p2p_text(unsigned status)
@@ -227,14 +216,10 @@ static void fill_relation(struct probe *p, json_t *pair)
     }
     if (a && b)
         how = pci_relation(p->pci, a, b);
-    if (how)
-        fact_set_text(pair, "relation", how);
-    else
-        fact_set_unknown(pair, "relation", "%s",
-                         p->guest ? "the hypervisor makes up the PCI tree"
-                         : !p->guest_known
-                             ? "whether a hypervisor made up the PCI tree is not known"
-                             : "their places on the PCI bus do not show it");
+    fact_set(pair, "relation", how ? fact_text(how) : NULL, "%s",
+             p->guest          ? "the hypervisor makes up the PCI tree"
+             : !p->guest_known ? "whether a hypervisor made up the PCI tree is not known"
+                               : "their places on the PCI bus do not show it");
 }
 
 static bool is_nvidia(const json_t *gpu)
@@ -244,25 +229,16 @@ static bool is_nvidia(const json_t *gpu)
     return driver && !strcmp(driver, "nvidia");
 }
 
-/* One whose driver could not be read may be NVIDIA's too. */
-static bool all_drivers_known(const json_t *devices)
-{
-    const json_t *gpu;
-    size_t i;
-
-    json_array_foreach (devices, i, gpu)
-        if (!fact_string(gpu, "driver"))
-            return false;
-    return true;
-}
-
 void probe_gpu_pairs(struct probe *p, json_t *gpus, const struct nvml *nvml, const char *why)
 {
     const json_t *devices = json_object_get(gpus, "devices"), *a, *b;
     json_t *list = fact_list(gpus, "pairs"), *pair;
+    bool known = !fact_string(gpus, "devices_why");
     size_t i, k;
 
-    if (fact_string(gpus, "devices_why") || !all_drivers_known(devices))
+    json_array_foreach (devices, i, a) /* one whose driver could not be read may be NVIDIA's too */
+        known = known && fact_string(a, "driver");
+    if (!known)
         fact_set_text(gpus, "pairs_why", "not all GPUs and their drivers are known");
     why = nvml ? "NVML does not show both" : why;
     json_array_foreach (devices, i, a)
@@ -271,8 +247,7 @@ void probe_gpu_pairs(struct probe *p, json_t *gpus, const struct nvml *nvml, con
                 return;
             if (!is_nvidia(b))
                 continue;
-            pair = json_object();
-            json_array_append_new(list, pair);
+            pair = fact_append(list);
             fact_set_text(pair, "a", fact_string(a, "address"));
             fact_set_text(pair, "b", fact_string(b, "address"));
             fill_relation(p, pair);

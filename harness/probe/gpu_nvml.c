@@ -13,65 +13,54 @@
 
 enum { INSTANCES_MAX = 16 };
 
-typedef int ask_number(struct nvml_device *, unsigned *);
-
-/* key: the number, or null and why. */
-static int set_number(json_t *object, const char *key, ask_number *ask, struct nvml_device *device)
+/* key: the value of a call that was answered, or null and why. */
+static void put(json_t *object, const char *key, int status, json_t *value)
 {
-    unsigned value = 0;
-    int status = ask ? ask(device, &value) : NVML_NO_FUNCTION;
-
-    if (status)
-        fact_set_unknown(object, key, "%s", nvml_why(status));
-    else
-        fact_set_number(object, key, value);
-    return status;
+    fact_set_if(object, key, !status, value, "%s", nvml_why(status));
 }
 
-static void set_watts(json_t *object, const char *key, int status, unsigned milliwatts)
-{
-    if (status)
-        fact_set_unknown(object, key, "%s", nvml_why(status));
-    else
-        fact_set_real(object, key, milliwatts / 1e3);
-}
-
-static void set_bool(json_t *object, const char *key, int status, unsigned value)
-{
-    if (status)
-        fact_set_unknown(object, key, "%s", nvml_why(status));
-    else
-        fact_set_bool(object, key, value != 0);
-}
+#define SET(object, key, call, value)                                                              \
+    do {                                                                                           \
+        int status_ = (call);                                                                      \
+        put(object, key, status_, status_ ? NULL : (value));                                       \
+    } while (0)
+#define NUMBER(value) json_integer((json_int_t)(value))
+#define WATTS(value)  fact_real((value) / 1e3)
 
 /* The name for a number of NVML's; null where there is none for it. */
 static void set_name(json_t *object, const char *key, int status, unsigned value,
                      const char *const *names, size_t count)
 {
-    if (!status && value < count && names[value])
-        fact_set_text(object, key, names[value]);
-    else if (status)
-        fact_set_unknown(object, key, "%s", nvml_why(status));
-    else
+    if (!status && (value >= count || !names[value]))
         fact_set_unknown(object, key, "NVML says %u, which is not known here", value);
+    else
+        put(object, key, status, status ? NULL : fact_text(names[value]));
 }
 
 #define NAMES(names) (names), sizeof(names) / sizeof(*(names))
+
+/* 12040 is 12.4 */
+static json_t *version_of(int version)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), "%d.%d", version / 1000, version % 1000 / 10);
+    return fact_text(text);
+}
 
 void nvml_fill_system(const struct nvml *nvml, json_t *gpus)
 {
     struct nvml_confidential state = {0};
     char text[TREE_LINE] = "";
-    int cuda = 0, status;
+    int cuda = 0;
 
     fact_set_text_or(gpus, "driver_version",
                      NVML_ASK(nvml, driver_version, text, sizeof(text)) ? text : NULL,
                      "NVML does not say");
-    status = NVML_CALL(nvml, cuda_version, &cuda);
-    snprintf(text, sizeof(text), "%d.%d", cuda / 1000, cuda % 1000 / 10); /* 12040 is 12.4 */
-    fact_set_text(gpus, "cuda_version", status ? NULL : text);
-    status = NVML_CALL(nvml, confidential, &state);
-    set_bool(gpus, "confidential_computing", status, state.feature);
+    json_object_set_new(gpus, "cuda_version",
+                        NVML_ASK(nvml, cuda_version, &cuda) ? version_of(cuda) : json_null());
+    SET(gpus, "confidential_computing", NVML_CALL(nvml, confidential, &state),
+        json_boolean(state.feature));
 }
 
 unsigned nvml_count(const struct nvml *nvml)
@@ -92,54 +81,30 @@ int nvml_address(const struct nvml *nvml, unsigned index, char *buf, size_t size
     return 0;
 }
 
-static void fill_pcie(const struct nvml *nvml, struct nvml_device *device, json_t *gpu)
-{
-    json_t *pcie = fact_object(gpu, "pcie");
-
-    set_number(pcie, "generation", nvml->pcie_generation, device);
-    set_number(pcie, "max_generation", nvml->pcie_generation_max, device);
-    set_number(pcie, "width", nvml->pcie_width, device);
-    set_number(pcie, "max_width", nvml->pcie_width_max, device);
-    set_number(pcie, "replays", nvml->pcie_replays, device);
-}
-
+/* BAR1: the window through which other devices reach the GPU's memory. */
 static void fill_memory(const struct nvml *nvml, struct nvml_device *device, json_t *gpu)
 {
-    struct nvml_memory memory = {0};
+    struct nvml_memory memory = {0}, bar1 = {0};
     unsigned bits = 0, mhz = 0;
-    int status = NVML_CALL(nvml, memory, device, &memory), clock;
+    int status = NVML_CALL(nvml, memory, device, &memory),
+        bus = NVML_CALL(nvml, bus_width, device, &bits),
+        clock = NVML_CALL(nvml, max_clock, device, NVML_CLOCK_MEMORY, &mhz);
+    unsigned long long total = status ? 0 : memory.total;
 
-    if (status)
-        fact_set_unknown(gpu, "memory_bytes", "%s", nvml_why(status));
-    else
-        fact_set_number(gpu, "memory_bytes", (long long)memory.total);
-    status = set_number(gpu, "memory_bus_bits", nvml->bus_width, device);
-    bits = (unsigned)fact_integer(gpu, "memory_bus_bits", 0);
-    clock = NVML_CALL(nvml, max_clock, device, NVML_CLOCK_MEMORY, &mhz);
-    if (clock)
-        fact_set_unknown(gpu, "memory_max_mhz", "%s", nvml_why(clock));
-    else
-        fact_set_number(gpu, "memory_max_mhz", mhz);
-    if (!status && !clock && bits && mhz)
-        fact_set_real(gpu, "memory_gbytes_per_s", 2.0 * mhz * 1e6 * bits / 8 / 1e9);
-    else
-        fact_set_unknown(gpu, "memory_gbytes_per_s", "NVML gives no memory clock or bus width");
-}
-
-/* The window through which other devices reach the GPU's memory. */
-static void fill_bar1(const struct nvml *nvml, struct nvml_device *device, json_t *gpu)
-{
-    struct nvml_memory bar1 = {0};
-    long long memory = fact_integer(gpu, "memory_bytes", 0);
-    int status = NVML_CALL(nvml, bar1, device, &bar1);
-
+    SET(gpu, "memory_bytes", status, NUMBER(total));
+    SET(gpu, "memory_bus_bits", bus, NUMBER(bits));
+    SET(gpu, "memory_max_mhz", clock, NUMBER(mhz));
+    fact_set(gpu, "memory_gbytes_per_s",
+             !bus && !clock && bits && mhz ? fact_real(2.0 * mhz * 1e6 * bits / 8 / 1e9) : NULL,
+             "NVML gives no memory clock or bus width");
+    status = NVML_CALL(nvml, bar1, device, &bar1);
     if (status || !bar1.total) {
         fact_set_unknown(gpu, "bar1_bytes", "%s", nvml_why(status));
         return;
     }
     fact_set_number(gpu, "bar1_bytes", (long long)bar1.total);
-    if (memory)
-        fact_set_bool(gpu, "bar1_covers_memory", (long long)bar1.total >= memory);
+    if (total)
+        fact_set_bool(gpu, "bar1_covers_memory", bar1.total >= total);
 }
 
 /* Cores of a multiprocessor, by compute capability (CUDA C++ Programming Guide, arithmetic
@@ -159,56 +124,26 @@ static unsigned cores_per_sm(int major, int minor)
     return 0;
 }
 
-static void fill_sms(const struct nvml *nvml, struct nvml_device *device, json_t *gpu)
-{
-    int major = 0, minor = 0, status = NVML_CALL(nvml, capability, device, &major, &minor);
-    unsigned cores = 0, each = cores_per_sm(major, minor);
-    char text[32];
-
-    snprintf(text, sizeof(text), "%d.%d", major, minor);
-    if (status)
-        fact_set_unknown(gpu, "compute_capability", "%s", nvml_why(status));
-    else
-        fact_set_text(gpu, "compute_capability", text);
-    status = NVML_CALL(nvml, cores, device, &cores);
-    if (status)
-        fact_set_unknown(gpu, "sms", "%s", nvml_why(status));
-    else if (!each || cores % each)
-        fact_set_unknown(gpu, "sms", "how many of its %u cores make a multiprocessor is not known",
-                         cores);
-    else
-        fact_set_number(gpu, "sms", cores / each);
-}
-
 static void fill_engine(const struct nvml *nvml, struct nvml_device *device, json_t *gpu)
 {
     static const char *const modes[] = {"default", NULL, "prohibited", "exclusive process"};
-    unsigned value = 0;
-    int status;
+    int major = 0, minor = 0, status;
+    unsigned cores = 0, value = 0, each;
 
-    fill_sms(nvml, device, gpu);
-    status = NVML_CALL(nvml, max_clock, device, NVML_CLOCK_SM, &value);
-    if (status)
-        fact_set_unknown(gpu, "sm_max_mhz", "%s", nvml_why(status));
+    SET(gpu, "compute_capability", NVML_CALL(nvml, capability, device, &major, &minor),
+        version_of(major * 1000 + minor * 10));
+    status = NVML_CALL(nvml, cores, device, &cores);
+    each = cores_per_sm(major, minor);
+    if (!status && (!each || cores % each))
+        fact_set_unknown(gpu, "sms", "how many of its %u cores make a multiprocessor is not known",
+                         cores);
     else
-        fact_set_number(gpu, "sm_max_mhz", value);
+        put(gpu, "sms", status, status ? NULL : NUMBER(cores / each));
+    SET(gpu, "sm_max_mhz", NVML_CALL(nvml, max_clock, device, NVML_CLOCK_SM, &value),
+        NUMBER(value));
     status = NVML_CALL(nvml, compute_mode, device, &value);
     set_name(gpu, "compute_mode", status, value, NAMES(modes));
-    status = NVML_CALL(nvml, persistence, device, &value);
-    set_bool(gpu, "persistence_mode", status, value);
-}
-
-static void fill_power(const struct nvml *nvml, struct nvml_device *device, json_t *gpu)
-{
-    unsigned least = 0, most = 0;
-    int status = NVML_CALL(nvml, power_limit, device, &most);
-
-    set_watts(gpu, "power_limit_watts", status, most);
-    status = NVML_CALL(nvml, power_default, device, &most);
-    set_watts(gpu, "power_default_watts", status, most);
-    status = NVML_CALL(nvml, power_range, device, &least, &most);
-    set_watts(gpu, "power_min_watts", status, least);
-    set_watts(gpu, "power_max_watts", status, most);
+    SET(gpu, "persistence_mode", NVML_CALL(nvml, persistence, device, &value), json_boolean(value));
 }
 
 /* What keeps the clocks down now, of those reasons that take speed; "idle" stands beside them. */
@@ -228,59 +163,55 @@ static void fill_clock_reasons(const struct nvml *nvml, struct nvml_device *devi
                    {NVML_REASON_DISPLAY_CLOCKS, "display clocks"}};
     unsigned long long bits = 0;
     int status = NVML_CALL(nvml, reasons, device, &bits);
-    json_t *list;
+    json_t *list = json_array();
 
     if (status)
         status = NVML_CALL(nvml, reasons_old, device, &bits);
-    if (status) {
-        fact_set_unknown(gpu, "clock_reasons", "%s", nvml_why(status));
-        return;
-    }
-    list = fact_list(gpu, "clock_reasons");
     for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++)
         if (bits & reasons[i].bit)
             json_array_append_new(list, fact_text(reasons[i].name));
+    put(gpu, "clock_reasons", status, list);
 }
 
 /* Seconds for which its clocks were held down, since the driver was loaded, by each reason. What this
  * GPU does not count is no key. */
 static void fill_held(const struct nvml *nvml, struct nvml_device *device, json_t *gpu)
 {
-    static const struct {
-        const char *key;
-        enum nvml_held what;
-    } counts[] = {{"held_by_power_seconds", NVML_HELD_POWER},
-                  {"held_by_heat_seconds", NVML_HELD_HEAT},
-                  {"held_by_hardware_heat_seconds", NVML_HELD_HARDWARE_HEAT},
-                  {"held_by_power_brake_seconds", NVML_HELD_POWER_BRAKE},
-                  {"held_by_board_limit_seconds", NVML_HELD_BOARD_LIMIT},
-                  {"held_by_reliability_seconds", NVML_HELD_RELIABILITY}};
+    static const char *const keys[] = {[NVML_HELD_POWER] = "held_by_power_seconds",
+                                       [NVML_HELD_HEAT] = "held_by_heat_seconds",
+                                       [NVML_HELD_HARDWARE_HEAT] = "held_by_hardware_heat_seconds",
+                                       [NVML_HELD_POWER_BRAKE] = "held_by_power_brake_seconds",
+                                       [NVML_HELD_BOARD_LIMIT] = "held_by_board_limit_seconds",
+                                       [NVML_HELD_RELIABILITY] = "held_by_reliability_seconds"};
     json_t *counters = json_object();
     int status = NVML_UNSUPPORTED;
 
-    for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
         double ns;
-        int answer = nvml_held_ns(nvml, device, counts[i].what, &ns);
+        int answer = nvml_held_ns(nvml, device, (enum nvml_held)i, &ns);
 
         if (answer)
             status = answer;
         else
-            fact_set_real(counters, counts[i].key, ns / 1e9);
+            fact_set_real(counters, keys[i], ns / 1e9);
     }
-    if (json_object_size(counters))
-        json_object_set(gpu, "counters", counters);
-    else
-        fact_set_unknown(gpu, "counters", "%s", nvml_why(status));
-    json_decref(counters);
+    put(gpu, "counters", json_object_size(counters) ? 0 : status, counters);
 }
 
 void nvml_fill_counters(const struct nvml *nvml, struct nvml_device *device, json_t *gpu)
 {
     fill_held(nvml, device, gpu);
-    fill_pcie(nvml, device, gpu);
+    json_t *pcie = fact_object(gpu, "pcie");
+    unsigned n = 0;
+
+    SET(pcie, "generation", NVML_CALL(nvml, pcie_generation, device, &n), NUMBER(n));
+    SET(pcie, "max_generation", NVML_CALL(nvml, pcie_generation_max, device, &n), NUMBER(n));
+    SET(pcie, "width", NVML_CALL(nvml, pcie_width, device, &n), NUMBER(n));
+    SET(pcie, "max_width", NVML_CALL(nvml, pcie_width_max, device, &n), NUMBER(n));
+    SET(pcie, "replays", NVML_CALL(nvml, pcie_replays, device, &n), NUMBER(n));
 }
 
-static void fill_ecc_errors(const struct nvml *nvml, struct nvml_device *device, json_t *gpu)
+static void fill_ecc_errors(const struct nvml *nvml, struct nvml_device *device, json_t *errors)
 {
     static const struct {
         const char *key;
@@ -289,62 +220,32 @@ static void fill_ecc_errors(const struct nvml *nvml, struct nvml_device *device,
                   {"uncorrected", NVML_UNCORRECTED, NVML_SINCE_LOAD},
                   {"corrected_ever", NVML_CORRECTED, NVML_EVER},
                   {"uncorrected_ever", NVML_UNCORRECTED, NVML_EVER}};
-    json_t *errors = fact_object(gpu, "ecc_errors");
+    unsigned long long n = 0;
 
-    for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
-        unsigned long long count = 0;
-        int status = NVML_CALL(nvml, ecc_total, device, counts[i].kind, counts[i].scope, &count);
-
-        if (status)
-            fact_set_unknown(errors, counts[i].key, "%s", nvml_why(status));
-        else
-            fact_set_number(errors, counts[i].key, (long long)count);
-    }
+    for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
+        SET(errors, counts[i].key,
+            NVML_CALL(nvml, ecc_total, device, counts[i].kind, counts[i].scope, &n), NUMBER(n));
 }
 
-/* Rows of memory that were found bad and replaced by spare ones. */
-static void fill_remapped(const struct nvml *nvml, struct nvml_device *device, json_t *gpu)
-{
-    unsigned corrected = 0, uncorrected = 0, pending = 0, failed = 0;
-    int status =
-        NVML_CALL(nvml, remapped_rows, device, &corrected, &uncorrected, &pending, &failed);
-    json_t *rows;
-
-    if (status) {
-        fact_set_unknown(gpu, "remapped_rows", "%s", nvml_why(status));
-        return;
-    }
-    rows = fact_object(gpu, "remapped_rows");
-    fact_set_number(rows, "corrected", corrected);
-    fact_set_number(rows, "uncorrected", uncorrected);
-    fact_set_bool(rows, "pending", pending != 0);
-    fact_set_bool(rows, "failed", failed != 0);
-}
-
+/* Rows of memory that were found bad and replaced by spare ones, too. */
 static void fill_ecc(const struct nvml *nvml, struct nvml_device *device, json_t *gpu)
 {
-    unsigned now = 0, pending = 0, factory = 0;
-    int status = NVML_CALL(nvml, ecc, device, &now, &pending), status_default;
+    unsigned now = 0, next = 0, factory = 0, corrected = 0, uncorrected = 0, pending = 0,
+             failed = 0;
+    int status = NVML_CALL(nvml, ecc, device, &now, &next);
 
-    set_bool(gpu, "ecc", status, now);
-    status_default = NVML_CALL(nvml, ecc_default, device, &factory);
-    set_bool(gpu, "ecc_default", status_default, factory);
-    if (!status && now != pending)
-        fact_set_bool(gpu, "ecc_after_reboot", pending != 0);
+    SET(gpu, "ecc", status, json_boolean(now));
+    SET(gpu, "ecc_default", NVML_CALL(nvml, ecc_default, device, &factory), json_boolean(factory));
+    if (!status && now != next)
+        fact_set_bool(gpu, "ecc_after_reboot", next != 0);
     if (!status && now)
-        fill_ecc_errors(nvml, device, gpu);
+        fill_ecc_errors(nvml, device, fact_object(gpu, "ecc_errors"));
     else
         fact_set_unknown(gpu, "ecc_errors", "%s", status ? nvml_why(status) : "ECC is off");
-    fill_remapped(nvml, device, gpu);
-}
-
-static void fill_virtualization(const struct nvml *nvml, struct nvml_device *device, json_t *gpu)
-{
-    static const char *const modes[] = {"none", "passthrough", "vgpu", "host-vgpu", "host-vsga"};
-    unsigned mode = 0;
-    int status = NVML_CALL(nvml, virtualization, device, &mode);
-
-    set_name(gpu, "virtualization", status, mode, NAMES(modes));
+    SET(gpu, "remapped_rows",
+        NVML_CALL(nvml, remapped_rows, device, &corrected, &uncorrected, &pending, &failed),
+        json_pack("{s:I, s:I, s:b, s:b}", "corrected", (json_int_t)corrected, "uncorrected",
+                  (json_int_t)uncorrected, "pending", pending != 0, "failed", failed != 0));
 }
 
 /* NVSwitches and GPUs make a fabric, which a service on the machine must have set up. */
@@ -364,34 +265,30 @@ static void fill_fabric(const struct nvml *nvml, struct nvml_device *device, jso
     fact_set_number(fabric, "status", info.status);
     fact_set_number(fabric, "clique", info.clique);
     /* Two bits: 1 yes, 2 no, 0 not told. */
-    if ((info.health & 3) == 1 || (info.health & 3) == 2)
-        fact_set_bool(fabric, "degraded", (info.health & 3) == 1);
-    else
-        fact_set_unknown(fabric, "degraded", "NVML gives no health of the fabric");
+    fact_set(fabric, "degraded",
+             (info.health & 3) == 1 || (info.health & 3) == 2 ? json_boolean((info.health & 3) == 1)
+                                                              : NULL,
+             "NVML gives no health of the fabric");
 }
 
-static void fill_instance(const struct nvml *nvml, struct nvml_device *instance, json_t *list)
+static void fill_instance(const struct nvml *nvml, struct nvml_device *instance, json_t *json)
 {
     struct nvml_attributes a = {0};
     struct nvml_memory memory = {0};
     char name[96] = "";
-    json_t *json = json_object();
-    bool answered = NVML_ASK(nvml, name, instance, name, sizeof(name));
 
-    json_array_append_new(list, json);
-    fact_set_text_or(json, "name", answered ? name : NULL, "NVML does not say");
-    if (NVML_ASK(nvml, memory, instance, &memory))
-        fact_set_number(json, "memory_bytes", (long long)memory.total);
+    fact_set_text_or(json, "name", NVML_ASK(nvml, name, instance, name, sizeof(name)) ? name : NULL,
+                     "NVML does not say");
+    fact_set(json, "memory_bytes",
+             NVML_ASK(nvml, memory, instance, &memory) ? json_integer((long long)memory.total)
+                                                       : NULL,
+             "NVML gives no answer");
+    if (NVML_ASK(nvml, attributes, instance, &a))
+        json_object_update_new(json, json_pack("{s:i, s:i, s:i, s:i}", "sms", a.sms, "copy_engines",
+                                               a.copy_engines, "slices", a.slices, "compute_slices",
+                                               a.compute_slices));
     else
-        fact_set_unknown(json, "memory_bytes", "NVML gives no answer");
-    if (NVML_ASK(nvml, attributes, instance, &a)) {
-        fact_set_number(json, "sms", a.sms);
-        fact_set_number(json, "copy_engines", a.copy_engines);
-        fact_set_number(json, "slices", a.slices);
-        fact_set_number(json, "compute_slices", a.compute_slices);
-    } else {
         fact_set_unknown(json, "sms", "NVML gives no attributes of the slice");
-    }
     fact_set_text(json, "nature", "mig");
 }
 
@@ -400,38 +297,42 @@ static void fill_mig(const struct nvml *nvml, struct nvml_device *device, json_t
     unsigned now = 0, pending = 0, count = 0;
     struct nvml_device *instance = NULL;
     int status = NVML_CALL(nvml, mig_mode, device, &now, &pending);
-    json_t *mig, *list;
+    json_t *list = json_array();
 
-    if (status) {
-        fact_set_unknown(gpu, "mig", "%s", nvml_why(status));
-        return;
-    }
-    mig = fact_object(gpu, "mig");
-    fact_set_bool(mig, "enabled", now != 0);
-    list = fact_list(mig, "instances");
-    if (!now || !NVML_ASK(nvml, mig_count, device, &count))
-        return;
-    for (unsigned i = 0; i < count && i < INSTANCES_MAX; i++)
-        if (NVML_ASK(nvml, mig_handle, device, i, &instance))
-            fill_instance(nvml, instance, list);
+    SET(gpu, "mig", status, json_pack("{s:b, s:O}", "enabled", now != 0, "instances", list));
+    for (unsigned i = 0; !status && now && (i || NVML_ASK(nvml, mig_count, device, &count)) &&
+                         i < count && i < INSTANCES_MAX;
+         i++)
+        if (NVML_ASK(nvml, mig_handle, device, i, &instance)) {
+            json_array_append_new(list, json_object());
+            fill_instance(nvml, instance, json_array_get(list, json_array_size(list) - 1));
+        }
+    json_decref(list);
 }
 
 void nvml_fill_gpu(const struct nvml *nvml, struct nvml_device *device, json_t *gpu)
 {
+    static const char *const modes[] = {"none", "passthrough", "vgpu", "host-vgpu", "host-vsga"};
     char name[96] = "";
+    unsigned mode = 0, mw = 0, least = 0, most = 0;
+    int status;
 
     if (NVML_ASK(nvml, name, device, name, sizeof(name))) {
         json_object_del(gpu, "name_why");
         fact_set_text(gpu, "name", name);
     }
     fill_memory(nvml, device, gpu);
-    fill_bar1(nvml, device, gpu);
     fill_engine(nvml, device, gpu);
-    fill_power(nvml, device, gpu);
+    SET(gpu, "power_limit_watts", NVML_CALL(nvml, power_limit, device, &mw), WATTS(mw));
+    SET(gpu, "power_default_watts", NVML_CALL(nvml, power_default, device, &mw), WATTS(mw));
+    status = NVML_CALL(nvml, power_range, device, &least, &most);
+    SET(gpu, "power_min_watts", status, WATTS(least));
+    SET(gpu, "power_max_watts", status, WATTS(most));
     fill_clock_reasons(nvml, device, gpu);
     nvml_fill_counters(nvml, device, gpu);
     fill_ecc(nvml, device, gpu);
-    fill_virtualization(nvml, device, gpu);
+    status = NVML_CALL(nvml, virtualization, device, &mode);
+    set_name(gpu, "virtualization", status, mode, NAMES(modes));
     fill_mig(nvml, device, gpu);
     nvml_fill_links(nvml, device, gpu);
     fill_fabric(nvml, device, gpu);
@@ -466,10 +367,10 @@ static void settle(json_t *gpu, const char *key, json_t *value)
 
 static void set_version(json_t *object, const char *key, int version)
 {
-    char text[32];
-
-    snprintf(text, sizeof(text), "%d.%d", version / 1000, version % 1000 / 10);
-    fact_set_text_or(object, key, version ? text : NULL, "the module does not say");
+    if (version)
+        json_object_set_new(object, key, version_of(version));
+    else
+        fact_set_unknown(object, key, "the module does not say");
 }
 
 /* Of a GPU with MIG a program is given one slice: its figures are not the GPU's. */
@@ -601,12 +502,13 @@ static void find_toolkit(json_t *gpus)
 
     if (!toolkit_folder(folder, sizeof(folder)))
         fact_set_unknown(gpus, "toolkit_version", "no nvcc on the path, and no CUDA_HOME");
-    else if (version_of_json(folder, version, sizeof(version)) ||
-             version_of_header(folder, version, sizeof(version)))
-        fact_set_text(gpus, "toolkit_version", version);
     else
-        fact_set_unknown(gpus, "toolkit_version", "%s has neither version.json nor include/cuda.h",
-                         folder);
+        fact_set(gpus, "toolkit_version",
+                 version_of_json(folder, version, sizeof(version)) ||
+                         version_of_header(folder, version, sizeof(version))
+                     ? fact_text(version)
+                     : NULL,
+                 "%s has neither version.json nor include/cuda.h", folder);
 }
 
 void probe_cuda(struct probe *p, json_t *gpus)

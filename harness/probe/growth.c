@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "harness/exam/exam.h"
 #include "harness/probe/facts.h"
 #include "harness/probe/probe.h"
 
@@ -43,23 +44,20 @@ static void add_one(json_t *grown, const char *key, const json_t *before, const 
         fact_set_real(grown, key, longer);
 }
 
-static void add_grown(json_t *grown, const json_t *before, const json_t *after)
-{
-    const char *key;
-    json_t *value;
-
-    json_object_foreach ((json_t *)after, key, value)
-        add_one(grown, key, before, after);
-}
-
 static void set_grown(json_t *object, const json_t *before, const json_t *after)
 {
     static const char *const counters[] = {"counters", "hw_counters", "pause_counters"};
     static const char *const times[] = {"wanted_cpu_seconds", "stolen_cpu_seconds"}; /* of load */
     json_t *grown = json_object();
 
-    for (size_t i = 0; i < sizeof(counters) / sizeof(*counters); i++)
-        add_grown(grown, json_object_get(before, counters[i]), json_object_get(after, counters[i]));
+    for (size_t i = 0; i < sizeof(counters) / sizeof(*counters); i++) {
+        const char *key;
+        json_t *value;
+
+        json_object_foreach ((json_t *)json_object_get(after, counters[i]), key, value)
+            add_one(grown, key, json_object_get(before, counters[i]),
+                    json_object_get(after, counters[i]));
+    }
     for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++)
         add_one(grown, times[i], before, after);
     add_one(grown, "replays", json_object_get(before, "pcie"), json_object_get(after, "pcie"));
@@ -90,11 +88,6 @@ static double uptime_of(const json_t *machine)
     return fact_number(json_object_get(machine, "load"), "uptime_seconds", 0);
 }
 
-static json_t *limits_of(const json_t *machine)
-{
-    return json_object_get(json_object_get(machine, "virtualization"), "limits");
-}
-
 static json_t *gpus_of(const json_t *machine)
 {
     return json_object_get(json_object_get(machine, "gpus"), "devices");
@@ -110,7 +103,8 @@ void probe_growth(json_t *machine, const json_t *before, const json_t *after)
         return;
     fact_set_real(load, "watched_seconds", seconds);
     set_grown(load, json_object_get(before, "load"), json_object_get(after, "load"));
-    set_grown(limits_of(machine), limits_of(before), limits_of(after));
+    set_grown((json_t *)exam_at(machine, "virtualization.limits"),
+              exam_at(before, "virtualization.limits"), exam_at(after, "virtualization.limits"));
     set_each(gpus_of(machine), gpus_of(before), gpus_of(after));
     for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
         set_each(json_object_get(machine, lists[i]), json_object_get(before, lists[i]),
@@ -141,9 +135,7 @@ static void device_again(const struct tree *tree, json_t *now, const char *devic
     size_t i;
 
     json_array_foreach (ports, i, port) {
-        json_t *one = json_object();
-
-        json_array_append_new(list, one);
+        json_t *one = fact_append(list);
         fact_set_number(one, "port", fact_integer(port, "port", 0));
         if ((size_t)snprintf(path, sizeof(path), "%s/ports/%lld", device,
                              fact_integer(port, "port", 0)) < sizeof(path))
@@ -203,9 +195,7 @@ static json_t *list_again(const struct tree *tree, const char *below, const char
 
     json_array_foreach (list, i, one) {
         const char *key = key_of(one), *name = fact_string(one, key);
-        json_t *now = json_object();
-
-        json_array_append_new(all, now);
+        json_t *now = fact_append(all);
         fact_set_text(now, key, name ? name : "");
         if (place(tree, below, folder, name, path, sizeof(path)))
             again(tree, now, path, asked ? asked : json_object_get(one, "ports"));

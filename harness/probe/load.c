@@ -17,21 +17,6 @@
 
 enum { VMSTAT = 65536 };
 
-/* The 5 of "4.00 1.00 1.00 5/400 4711": tasks that have a CPU or wait for one, this one included.
- * The averages count those that wait for a disk or a server as well. */
-static void set_running(struct probe *p, json_t *load)
-{
-    char line[TREE_LINE];
-    unsigned running, tasks;
-    int rc = tree_line(&p->tree, "proc/loadavg", line, sizeof(line));
-
-    if (!rc && sscanf(line, "%*s %*s %*s %9u/%9u", &running, &tasks) == 2)
-        fact_set_number(load, "running_tasks", running);
-    else
-        fact_set_unknown(load, "running_tasks", "/proc/loadavg: %s",
-                         rc ? fact_errno(rc) : "no number of tasks that run");
-}
-
 /* "1132.96 1249.73": since boot. That of a container of LXC may be of the container. */
 static void set_uptime(struct probe *p, json_t *load)
 {
@@ -70,21 +55,25 @@ static void set_boot(struct probe *p, json_t *load)
                      "/%s: %s", path, fact_errno(rc));
 }
 
-/* "0.29 0.33 1.68 1/87 23730" */
+/* "0.29 0.33 1.68 5/87 23730". The averages count tasks that wait for a disk or a server as well; 5
+ * have a CPU or wait for one, this one included. */
 static void set_averages(struct probe *p, json_t *load)
 {
     static const char *const keys[] = {"average_1min", "average_5min", "average_15min"};
     char line[TREE_LINE];
     double average[3];
-    int rc = tree_line(&p->tree, "proc/loadavg", line, sizeof(line));
-    bool read = !rc && sscanf(line, "%lf %lf %lf", &average[0], &average[1], &average[2]) == 3;
+    unsigned running, tasks;
+    int rc = tree_line(&p->tree, "proc/loadavg", line, sizeof(line)),
+        n = rc ? 0
+               : sscanf(line, "%lf %lf %lf %9u/%9u", &average[0], &average[1], &average[2],
+                        &running, &tasks);
 
     for (size_t i = 0; i < 3; i++)
-        if (read && average[i] >= 0 && average[i] < 1e9)
-            fact_set_real(load, keys[i], average[i]);
-        else
-            fact_set_unknown(load, keys[i], "/proc/loadavg: %s",
-                             rc ? fact_errno(rc) : "not three numbers");
+        fact_set(load, keys[i],
+                 n >= 3 && average[i] >= 0 && average[i] < 1e9 ? fact_real(average[i]) : NULL,
+                 "/proc/loadavg: %s", rc ? fact_errno(rc) : "not three numbers");
+    fact_set(load, "running_tasks", n == 5 ? json_integer(running) : NULL, "/proc/loadavg: %s",
+             rc ? fact_errno(rc) : "no number of tasks that run");
 }
 
 /* "some avg10=4.62 avg60=4.37 avg300=3.31 total=35197412316": the share of the time in which some
@@ -123,9 +112,7 @@ void load_fill_steal(const struct tree *tree, json_t *load, const char *below)
         fact_set_real(load, "stolen_cpu_seconds", (double)steal / 100);
         return;
     }
-    fact_set_unknown(load, "wanted_cpu_seconds", "/proc/stat: %s",
-                     rc ? fact_errno(rc) : "no times of the CPUs");
-    fact_set_unknown(load, "stolen_cpu_seconds", "/proc/stat: %s",
+    fact_set_unknown(load, "wanted_cpu_seconds|stolen_cpu_seconds", "/proc/stat: %s",
                      rc ? fact_errno(rc) : "no times of the CPUs");
 }
 
@@ -142,16 +129,6 @@ static void set_event(json_t *load, const char *key, const char *text, const cha
         fact_set_unknown(load, key, "/proc/vmstat: %s", text ? "not told there" : why);
 }
 
-static void set_swapping(struct probe *p, json_t *load)
-{
-    char *text = xrealloc(NULL, VMSTAT);
-    int rc = tree_read(&p->tree, "proc/vmstat", text, VMSTAT, NULL);
-
-    set_event(load, "swapped_in_pages", rc ? NULL : text, "pswpin ", fact_errno(rc));
-    set_event(load, "swapped_out_pages", rc ? NULL : text, "pswpout ", fact_errno(rc));
-    free(text);
-}
-
 /* Bytes of swap in use, and of memory that programs could still have. */
 static void set_memory(struct probe *p, json_t *load)
 {
@@ -162,14 +139,11 @@ static void set_memory(struct probe *p, json_t *load)
               available = rc ? -1 : meminfo_bytes(text, "MemAvailable");
     const char *why = rc ? fact_errno(rc) : "not told there";
 
-    if (total >= unused && unused >= 0)
-        fact_set_number(load, "swap_used_bytes", total - unused);
-    else
-        fact_set_unknown(load, "swap_used_bytes", "/proc/meminfo: %s", why);
-    if (available >= 0)
-        fact_set_number(load, "memory_available_bytes", available);
-    else
-        fact_set_unknown(load, "memory_available_bytes", "/proc/meminfo: %s", why);
+    fact_set(load, "swap_used_bytes",
+             total >= unused && unused >= 0 ? json_integer(total - unused) : NULL,
+             "/proc/meminfo: %s", why);
+    fact_set(load, "memory_available_bytes", available >= 0 ? json_integer(available) : NULL,
+             "/proc/meminfo: %s", why);
 }
 
 /* What /dev/shm holds: asked of the kernel, or the line "BYTES FREE" of a recording. */
@@ -291,8 +265,7 @@ static void set_verbs(struct probe *p, json_t *process)
         fact_set_bool(process, "verbs_device_opens", opens != 0);
         fact_set_bool(process, "verbs_library_loads", loads != 0);
     } else {
-        fact_set_unknown(process, "verbs_device_opens", "it was not recorded");
-        fact_set_unknown(process, "verbs_library_loads", "it was not recorded");
+        fact_set_unknown(process, "verbs_device_opens|verbs_library_loads", "it was not recorded");
     }
 }
 
@@ -317,12 +290,16 @@ void probe_load(struct probe *p)
     set_boot(p, load);
     set_uptime(p, load);
     set_averages(p, load);
-    set_running(p, load);
     set_pressure(p, load, "cpu");
     set_pressure(p, load, "memory");
     set_pressure(p, load, "io");
     load_fill_steal(&p->tree, load, "");
     set_memory(p, load);
-    set_swapping(p, load);
+    char *text = xrealloc(NULL, VMSTAT);
+    int rc = tree_read(&p->tree, "proc/vmstat", text, VMSTAT, NULL);
+
+    set_event(load, "swapped_in_pages", rc ? NULL : text, "pswpin ", fact_errno(rc));
+    set_event(load, "swapped_out_pages", rc ? NULL : text, "pswpout ", fact_errno(rc));
+    free(text);
     set_shared_memory(p, process, load);
 }

@@ -33,16 +33,10 @@ static void memory_total(struct probe *p, json_t *memory)
     long long total = rc ? 0 : meminfo_bytes(text, "MemTotal"),
               swap = rc ? -1 : meminfo_bytes(text, "SwapTotal");
 
-    if (total > 0)
-        fact_set_number(memory, "total_bytes", total);
-    else
-        fact_set_unknown(memory, "total_bytes", "/proc/meminfo%s%s", rc ? ": " : " has no MemTotal",
-                         rc ? fact_errno(rc) : "");
-    if (swap >= 0)
-        fact_set_number(memory, "swap_bytes", swap);
-    else
-        fact_set_unknown(memory, "swap_bytes", "/proc/meminfo%s%s", rc ? ": " : " has no SwapTotal",
-                         rc ? fact_errno(rc) : "");
+    fact_set(memory, "total_bytes", total > 0 ? json_integer(total) : NULL, "/proc/meminfo%s%s",
+             rc ? ": " : " has no MemTotal", rc ? fact_errno(rc) : "");
+    fact_set(memory, "swap_bytes", swap >= 0 ? json_integer(swap) : NULL, "/proc/meminfo%s%s",
+             rc ? ": " : " has no SwapTotal", rc ? fact_errno(rc) : "");
 }
 
 /* The kernel marks the choice: "always [madvise] never". */
@@ -80,8 +74,7 @@ static void memory_hugetlb(struct probe *p, json_t *memory)
 
         if (sscanf(names.name[i], "hugepages-%llukB", &kib) != 1 || kib > 1ULL << 40)
             continue;
-        size = json_object();
-        json_array_append_new(sizes, size);
+        size = fact_append(sizes);
         fact_set_number(size, "page_bytes", (long long)kib * 1024);
         fact_set_file_number(size, "pages", &p->tree, tree_join(pool.s, "nr_hugepages").s);
         fact_set_file_number(size, "free", &p->tree, tree_join(pool.s, "free_hugepages").s);
@@ -200,10 +193,9 @@ static void set_memory(struct probe *p, json_t *node, const char *folder, char *
 
 static void add_node(struct probe *p, json_t *list, long long number)
 {
-    json_t *node = json_object();
+    json_t *node = fact_append(list);
     char folder[64], *text = xrealloc(NULL, TEXT_MAX);
 
-    json_array_append_new(list, node);
     snprintf(folder, sizeof(folder), "%s/node%lld", NODES, number);
     fact_set_number(node, "node", number);
     set_cpus(p, node, folder, text);

@@ -92,12 +92,6 @@ static const struct known *lookup(const struct known *table, size_t count,
     return NULL;
 }
 
-/* Vendors all of whose virtual functions the table lists. */
-static bool has_vf_ids(const struct pci_device *d)
-{
-    return d->vendor == 0x15b3;
-}
-
 const char *pci_guest_mark(const struct pci_device *d, const char **name)
 {
     const struct known *known = lookup(made, COUNT(made), d);
@@ -175,7 +169,7 @@ static const char *nature_in_guest(struct probe *p, const struct pci_device *d, 
         fact_say(because, "the device does not show all of its ids");
         return "unknown";
     }
-    if (!listed && !has_vf_ids(d)) {
+    if (!listed && d->vendor != 0x15b3) { /* of this one the table lists all virtual functions */
         fact_say(because,
                  "whether %04lx:%04lx is a virtual function's id is not known: pci.ids does "
                  "not list it",

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/hw/nic.h"
+#include "harness/exam/exam.h"
 #include "harness/probe/facts.h"
 
 static const char class_net[] = "sys/class/net";
@@ -86,32 +87,16 @@ static void set_speed(struct probe *p, json_t *nic, const char *path, const char
 }
 
 /* Network devices of hypervisors that do not come over PCI. */
-static const char *made_by_driver(const char *driver)
-{
-    static const struct {
-        const char *driver, *nature;
-    } known[] = {{"virtio_net", "paravirtual"},
-                 {"hv_netvsc", "paravirtual"},
-                 {"vif", "paravirtual"},
-                 {"xen-netfront", "paravirtual"},
-                 {"ibmveth", "paravirtual"}};
-
-    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
-        if (!strcmp(driver, known[i].driver))
-            return known[i].nature;
-    return NULL;
-}
-
 bool net_guest_driver(const char *driver)
 {
-    return made_by_driver(driver) != NULL;
+    return exam_fits("virtio_net|hv_netvsc|vif|xen-netfront|ibmveth", driver);
 }
 
 /* By the driver, which knows best; then by the PCI function; then as the machine's own. */
 static void set_nature(struct probe *p, json_t *nic, const char *path, const char *driver)
 {
     const struct pci_device *pci = p->pci ? pci_of_path(p->pci, path) : NULL;
-    const char *nature = made_by_driver(driver);
+    const char *nature = net_guest_driver(driver) ? "paravirtual" : NULL;
     char address[TREE_LINE];
     bool on_pci = pci_path_address(path, address, sizeof(address));
 
@@ -131,7 +116,7 @@ static void set_nature(struct probe *p, json_t *nic, const char *path, const cha
 static void set_place(struct probe *p, json_t *nic, const char *path, bool is_virtual)
 {
     const struct pci_device *pci = p->pci ? pci_of_path(p->pci, path) : NULL;
-    const json_t *node = pci && pci->json ? json_object_get(pci->json, "numa_node") : NULL;
+    json_t *node = pci && pci->json ? json_object_get(pci->json, "numa_node") : NULL;
     char address[TREE_LINE];
     const char *why = is_virtual                           ? "a software interface has no place"
                       : !strncmp(path, "sys/devices/", 12) ? "not on the PCI bus"
@@ -143,20 +128,8 @@ static void set_place(struct probe *p, json_t *nic, const char *path, bool is_vi
     } else {
         fact_set_unknown(nic, "pci", "%s", why);
     }
-    if (json_is_integer(node))
-        fact_set_number(nic, "numa_node", json_integer_value(node));
-    else
-        fact_set_unknown(nic, "numa_node", "%s",
-                         node ? fact_string(pci->json, "numa_node_why") : why);
-}
-
-static void set_driver(struct probe *p, json_t *nic, const char *path, const char *driver,
-                       bool is_virtual)
-{
-    bool none = is_virtual || tree_absent_at(&p->tree, path, "device");
-
-    fact_set_text_or(nic, "driver", driver, "%s",
-                     none ? "none: no device is behind it" : "device/driver could not be read");
+    fact_set(nic, "numa_node", json_is_integer(node) ? json_copy(node) : NULL, "%s",
+             node ? fact_string(pci->json, "numa_node_why") : why);
 }
 
 static void add_interface(struct probe *p, json_t *list, const char *name, const json_t *asked,
@@ -174,12 +147,14 @@ static void add_interface(struct probe *p, json_t *list, const char *name, const
     is_virtual = strstr(path, "/virtual/net/") != NULL;
     if (!is_virtual)
         tree_link_at(&p->tree, path, "device/driver", driver, sizeof(driver));
-    nic = json_object();
-    json_array_append_new(list, nic);
+    nic = fact_append(list);
     fact_set_text(nic, "name", name);
     set_kind(p, nic, path, is_virtual);
     fact_set_bool(nic, "virtual", is_virtual);
-    set_driver(p, nic, path, driver, is_virtual);
+    bool none = is_virtual || tree_absent_at(&p->tree, path, "device");
+
+    fact_set_text_or(nic, "driver", driver, "%s",
+                     none ? "none: no device is behind it" : "device/driver could not be read");
     if (is_virtual)
         fact_set_text(nic, "nature", "software");
     else
@@ -241,9 +216,8 @@ static void set_rate(struct probe *p, json_t *port, const char *path)
     double rate = rc ? 0 : atof(line);
 
     if (!(rate > 0)) {
-        fact_set_unknown(port, "rate_gbits_per_s", "/%s/rate: %s", path,
+        fact_set_unknown(port, "rate_gbits_per_s|lanes", "/%s/rate: %s", path,
                          rc ? fact_errno(rc) : "not a rate");
-        fact_set_unknown(port, "lanes", "/%s/rate: %s", path, rc ? fact_errno(rc) : "not a rate");
         return;
     }
     fact_set_real(port, "rate_gbits_per_s", rate);
@@ -263,15 +237,6 @@ static const char *gid_scope(const char *gid)
     return !strncmp(gid, "fe80:", 5) ? "link-local" : "other";
 }
 
-/* What stands beside an address under gid_attrs. */
-static void set_gid_attribute(struct probe *p, json_t *gid, const char *key, const char *path,
-                              const char *folder, const char *index)
-{
-    struct path file = tree_join(tree_join(path, folder).s, index);
-
-    fact_set_line(gid, key, &p->tree, file.s);
-}
-
 /* Slots without an address hold zeros. One that cannot be read may hold an address. */
 static bool add_gid(struct probe *p, json_t *list, const char *path, const char *index)
 {
@@ -285,12 +250,12 @@ static bool add_gid(struct probe *p, json_t *list, const char *path, const char 
     scope = gid_scope(line);
     if (!scope)
         return true;
-    gid = json_object();
-    json_array_append_new(list, gid);
+    gid = fact_append(list);
     fact_set_number(gid, "index", digits_number(index));
-    set_gid_attribute(p, gid, "type", path, "gid_attrs/types", index);
+    fact_set_line(gid, "type", &p->tree, tree_join(tree_join(path, "gid_attrs/types").s, index).s);
     fact_set_text(gid, "scope", scope);
-    set_gid_attribute(p, gid, "netdev", path, "gid_attrs/ndevs", index);
+    fact_set_line(gid, "netdev", &p->tree,
+                  tree_join(tree_join(path, "gid_attrs/ndevs").s, index).s);
     return true;
 }
 
@@ -322,12 +287,8 @@ static void set_gids(struct probe *p, json_t *port, const char *path)
     for (size_t i = 0; i < names.count && i < GIDS_MAX; i++)
         if (digits_number(names.name[i]) >= 0)
             all = add_gid(p, list, path, names.name[i]) && all;
-    if (all)
-        json_object_set(port, "gids", list);
-    else
-        fact_set_unknown(port, "gids", "/%s: %s", folder.s,
-                         rc ? fact_errno(rc) : "not all of them could be read");
-    json_decref(list);
+    fact_set_if(port, "gids", all, list, "/%s: %s", folder.s,
+                rc ? fact_errno(rc) : "not all of them could be read");
     names_free(&names);
 }
 
@@ -394,8 +355,7 @@ static void add_ports(struct probe *p, json_t *device, const char *path)
 
         if (digits_number(names.name[i]) < 0)
             continue;
-        port = json_object();
-        json_array_append_new(list, port);
+        port = fact_append(list);
         fact_set_number(port, "port", digits_number(names.name[i]));
         set_after_colon(p, port, "state", at.s, "state");
         set_after_colon(p, port, "physical_state", at.s, "phys_state");
@@ -446,16 +406,6 @@ static void set_hardware(struct probe *p, json_t *device, const struct pci_devic
     }
 }
 
-/* Neither a PCI function that was read, nor a path where the kernel keeps devices in software. */
-static void set_unplaced(json_t *device)
-{
-    static const char why[] = "where its device is does not show";
-
-    fact_set_unknown(device, "driver", "%s", why);
-    fact_set_text(device, "nature", "unknown");
-    fact_set_text(device, "nature_why", why);
-}
-
 /* The interfaces of the same PCI function. */
 static void set_netdevs(struct probe *p, json_t *device, const struct pci_device *pci)
 {
@@ -478,17 +428,14 @@ static void set_netdevs(struct probe *p, json_t *device, const struct pci_device
 
 static void set_place_rdma(json_t *device, const char *path, const struct pci_device *pci)
 {
-    const json_t *node = pci && pci->json ? json_object_get(pci->json, "numa_node") : NULL;
+    json_t *node = pci && pci->json ? json_object_get(pci->json, "numa_node") : NULL;
     char address[TREE_LINE] = "";
     bool on_pci = pci_path_address(path, address, sizeof(address));
     const char *why = on_pci ? "its PCI function could not be read" : "no PCI function";
 
     fact_set_text_or(device, "pci", on_pci ? address : NULL, "%s", why);
-    if (json_is_integer(node))
-        fact_set_number(device, "numa_node", json_integer_value(node));
-    else
-        fact_set_unknown(device, "numa_node", "%s",
-                         pci && pci->json ? fact_string(pci->json, "numa_node_why") : why);
+    fact_set(device, "numa_node", json_is_integer(node) ? json_copy(node) : NULL, "%s",
+             pci && pci->json ? fact_string(pci->json, "numa_node_why") : why);
 }
 
 static void add_device(struct probe *p, json_t *list, const char *name)
@@ -500,15 +447,20 @@ static void add_device(struct probe *p, json_t *list, const char *name)
     if (tree_resolve(&p->tree, tree_join(class_ib, name).s, path, sizeof(path)))
         return;
     pci = p->pci ? pci_of_path(p->pci, path) : NULL;
-    device = json_object();
-    json_array_append_new(list, device);
+    device = fact_append(list);
     fact_set_text(device, "name", name);
     if (pci)
         set_hardware(p, device, pci);
     else if (strstr(path, "/virtual/") || tree_exists_at(&p->tree, path, "parent"))
         set_software(p, device, path);
-    else
-        set_unplaced(device);
+    else {
+        /* Neither a PCI function that was read, nor a path where the kernel keeps devices in software. */
+        static const char why[] = "where its device is does not show";
+
+        fact_set_unknown(device, "driver", "%s", why);
+        fact_set_text(device, "nature", "unknown");
+        fact_set_text(device, "nature_why", why);
+    }
     set_after_colon(p, device, "node_type", path, "node_type");
     fact_set_line(device, "firmware", &p->tree, tree_join(path, "fw_ver").s);
     set_place_rdma(device, path, pci);

@@ -117,10 +117,8 @@ static void copy_asked(json_t *nic, const json_t *asked)
     const json_t *own = json_object_get(asked, fact_string(nic, "name"));
 
     for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
-        if (json_object_get(own, keys[i]))
-            json_object_set(nic, keys[i], json_object_get(own, keys[i]));
-        else
-            fact_set_unknown(nic, keys[i], "the driver gives none, or it was not recorded");
+        fact_set(nic, keys[i], json_incref(json_object_get(own, keys[i])),
+                 "the driver gives none, or it was not recorded");
 }
 
 /* ---- interrupts ---- */
@@ -193,11 +191,7 @@ static void set_nodes(struct probe *p, json_t *interrupts, hwloc_const_bitmap_t 
         if (known && hwloc_bitmap_intersects(own, cpus))
             json_array_append_new(list, json_integer(fact_integer(node, "node", -1)));
     }
-    if (known)
-        json_object_set(interrupts, "numa_nodes", list);
-    else
-        fact_set_unknown(interrupts, "numa_nodes", "the CPUs of the NUMA nodes are not known");
-    json_decref(list);
+    fact_set_if(interrupts, "numa_nodes", known, list, "the CPUs of the NUMA nodes are not known");
     hwloc_bitmap_free(own);
 }
 
@@ -209,8 +203,7 @@ static void set_cpus(struct probe *p, json_t *interrupts, hwloc_const_bitmap_t c
         fact_set_text(interrupts, "cpus", list);
         set_nodes(p, interrupts, cpus);
     } else {
-        fact_set_unknown(interrupts, "cpus", "/proc/irq: %s", fact_errno(rc));
-        fact_set_unknown(interrupts, "numa_nodes", "/proc/irq: %s", fact_errno(rc));
+        fact_set_unknown(interrupts, "cpus|numa_nodes", "/proc/irq: %s", fact_errno(rc));
     }
     free(list);
 }
@@ -293,23 +286,14 @@ static void set_first_word(struct probe *p, json_t *object, const char *key, str
 static void set_bond(struct probe *p, json_t *nic, const char *path)
 {
     struct path folder = tree_join(path, "bonding");
-    char line[TREE_LINE], *save = NULL;
-    json_t *bond, *members;
-    int rc;
+    json_t *bond;
 
     if (!tree_exists(&p->tree, folder.s))
         return;
     bond = fact_object(nic, "bond");
     set_first_word(p, bond, "mode", tree_join(folder.s, "mode"));
     set_first_word(p, bond, "hash_policy", tree_join(folder.s, "xmit_hash_policy"));
-    rc = tree_line_at(&p->tree, folder.s, "slaves", line, sizeof(line));
-    if (rc && rc != -ENODATA) {
-        fact_set_unknown(bond, "members", "/%s/slaves: %s", folder.s, fact_errno(rc));
-        return;
-    }
-    members = fact_list(bond, "members");
-    for (char *word = strtok_r(line, " ", &save); word; word = strtok_r(NULL, " ", &save))
-        json_array_append_new(members, fact_text(word));
+    fact_set_words(bond, "members", &p->tree, tree_join(folder.s, "slaves").s);
 }
 
 /* mlx5's "rx_pause_ctrl_phy" counts the frames of priorities, too. */
@@ -339,11 +323,8 @@ static void set_pauses(json_t *nic, const json_t *counts)
             json_integer_value(value) >= fact_integer(pauses, key, 0) &&
             !is_counted_twice(counts, name))
             json_object_set(pauses, key, value);
-    if (json_object_size(pauses))
-        json_object_set(nic, "pause_counters", pauses);
-    else
-        fact_set_unknown(nic, "pause_counters", "the driver counts none, or it was not recorded");
-    json_decref(pauses);
+    fact_set_if(nic, "pause_counters", json_object_size(pauses), pauses,
+                "the driver counts none, or it was not recorded");
 }
 
 void net_fill_counters(const struct tree *tree, json_t *nic, const char *path, const json_t *asked)
@@ -395,22 +376,6 @@ void net_fill_state(struct probe *p, json_t *nic, const char *path, const json_t
 }
 
 /* ---- TCP ---- */
-
-/* The words of a file's first line. */
-static void set_words(struct probe *p, json_t *object, const char *key, const char *path)
-{
-    char line[TREE_LINE], *save = NULL;
-    int rc = tree_line(&p->tree, path, line, sizeof(line));
-    json_t *list;
-
-    if (rc) {
-        fact_set_unknown(object, key, "/%s: %s", path, fact_errno(rc));
-        return;
-    }
-    list = fact_list(object, key);
-    for (char *word = strtok_r(line, " \t", &save); word; word = strtok_r(NULL, " \t", &save))
-        json_array_append_new(list, fact_text(word));
-}
 
 /* "4096\t131072\t6291456": the last, up to which a socket's buffer grows by itself. */
 static void set_largest(struct probe *p, json_t *tcp, const char *key, const char *path)
@@ -479,8 +444,8 @@ static void set_routes(struct probe *p, json_t *tcp)
     json_t *list;
 
     if (rc) {
-        fact_set_unknown(tcp, "default_interfaces", "/proc/net/route: %s", fact_errno(rc));
-        fact_set_unknown(tcp, "shared_subnets", "/proc/net/route: %s", fact_errno(rc));
+        fact_set_unknown(tcp, "default_interfaces|shared_subnets", "/proc/net/route: %s",
+                         fact_errno(rc));
         free(text);
         return;
     }
@@ -504,7 +469,8 @@ void probe_tcp(struct probe *p)
     const struct tree *t = &p->tree;
 
     fact_set_line(tcp, "congestion_control", t, "proc/sys/net/ipv4/tcp_congestion_control");
-    set_words(p, tcp, "congestion_controls", "proc/sys/net/ipv4/tcp_available_congestion_control");
+    fact_set_words(tcp, "congestion_controls", t,
+                   "proc/sys/net/ipv4/tcp_available_congestion_control");
     fact_set_line(tcp, "default_qdisc", t, "proc/sys/net/core/default_qdisc");
     fact_set_file_number(tcp, "timestamps", t, "proc/sys/net/ipv4/tcp_timestamps");
     fact_set_file_number(tcp, "window_scaling", t, "proc/sys/net/ipv4/tcp_window_scaling");

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "harness/exam/exam.h"
 #include "harness/probe/facts.h"
 
 /* ---- Names of PCI vendors and devices, from the machine's own pci.ids, indexed once ---- */
@@ -247,25 +248,16 @@ static const char *if_vendor(const struct pci_device *d, const long *vendors, co
     return other;
 }
 
-/* Without its class a function's driver may still name it. */
-static const char *kind_by_driver(const struct pci_device *d)
-{
-    static const char *const gpu[] = {"nvidia", "nouveau", "amdgpu", "i915", "xe"};
-
-    for (size_t i = 0; d->driver && i < sizeof(gpu) / sizeof(*gpu); i++)
-        if (!strcmp(d->driver, gpu[i]))
-            return "gpu";
-    return pci_kind_unknown;
-}
-
 /* What the class code says, for the classes that we report. */
 static const char *kind_of(const struct pci_device *d)
 {
     static const long gpus[] = {0x10de, 0x1002, 0x8086, 0}, computing[] = {0x10de, 0x1002, 0},
                       nvidia[] = {0x10de, 0}, virtio[] = {0x1af4, 0};
 
-    if (d->class_code < 0)
-        return kind_by_driver(d);
+    if (d->class_code < 0) /* the driver may still name it */
+        return d->driver && exam_fits("nvidia|nouveau|amdgpu|i915|xe", d->driver)
+                   ? "gpu"
+                   : pci_kind_unknown;
     switch (d->class_code >> 8) {
     case 0x0300:
     case 0x0302:
@@ -430,12 +422,6 @@ static void find_virtual(const struct tree *tree, struct pci *pci, struct pci_de
     }
 }
 
-/* A bridge has no virtual functions. */
-static bool may_be_pf(const struct pci_device *d)
-{
-    return d->class_code < 0 || d->class_code >> 16 != 0x06;
-}
-
 /*
  * A virtual function has its physical one's vendor and a higher address in the same domain (PCIe
  * base specification, SR-IOV: the first one's offset is above 0). So the first function of a vendor
@@ -458,7 +444,7 @@ static void find_doubtful(const struct tree *tree, struct pci *pci)
         d->may_be_vf = (any || (d->vendor < 0 && count) || k < count) && d->physical < 0 &&
                        !d->link.now_width && !tree_absent_at(tree, d->path, "physfn") &&
                        tree_number_at(tree, d->path, "sriov_totalvfs", &total);
-        if (!may_be_pf(d))
+        if (d->class_code >= 0 && d->class_code >> 16 == 0x06) /* bridges have none */
             continue;
         if (d->vendor < 0 || (k == count && count == VENDORS_MAX))
             any = 1;

@@ -69,29 +69,24 @@ static int generation(double gt_s)
 
 static void fill_generation(json_t *json, const char *key, double gt_s)
 {
-    if (generation(gt_s))
-        fact_set_number(json, key, generation(gt_s));
-    else
-        fact_set_unknown(json, key, "%.1f GT/s is no speed of PCIe", gt_s);
+    fact_set(json, key, generation(gt_s) ? json_integer(generation(gt_s)) : NULL,
+             "%.1f GT/s is no speed of PCIe", gt_s);
 }
 
 /* What lacks of the device's own best, and of both ends'. */
 static void fill_best(json_t *json, const struct pci_link *link, const struct best *best)
 {
-    static const char *const keys[] = {"best_gt_s", "best_width", "best_generation",
-                                       "best_gbytes_per_s"};
     double now = pci_gbytes_per_s(link->now_gt_s, link->now_width);
 
     if (link->max_width) {
         fact_set_real(json, "max_gt_s", link->max_gt_s);
         fact_set_number(json, "max_width", link->max_width);
     } else {
-        fact_set_unknown(json, "max_gt_s", "%s", best->why);
-        fact_set_unknown(json, "max_width", "%s", best->why);
+        fact_set_unknown(json, "max_gt_s|max_width", "%s", best->why);
     }
     if (best->why) {
-        for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
-            fact_set_unknown(json, keys[i], "%s", best->why);
+        fact_set_unknown(json, "best_gt_s|best_width|best_generation|best_gbytes_per_s", "%s",
+                         best->why);
         fact_set_real(json, "now_gbytes_per_s", now);
         return;
     }
@@ -173,10 +168,7 @@ static void report_uplinks(struct probe *p, struct pci_device *d, double least)
     else
         json_object_set(d->json, "uplinks", list);
     json_decref(list);
-    if (why)
-        fact_set_unknown(d->json, "path_gbytes_per_s", "%s", why);
-    else
-        fact_set_real(d->json, "path_gbytes_per_s", least);
+    fact_set(d->json, "path_gbytes_per_s", why ? NULL : fact_real(least), "%s", why);
 }
 
 static bool is_kind(const struct pci_device *d, const char *kind)
@@ -261,17 +253,14 @@ static void report_acs(struct probe *p, struct pci_device *d)
     if (!why && !acs.redirect && !acs.all_read)
         why = "the ports' configuration is readable by root only";
     if (why && !(acs.redirect && !p->guest && p->guest_known)) {
-        fact_set_unknown(d->json, "acs_redirect", "%s", why);
-        fact_set_unknown(d->json, "acs_direct_translated", "%s", why);
+        fact_set_unknown(d->json, "acs_redirect|acs_direct_translated", "%s", why);
         return;
     }
     fact_set_bool(d->json, "acs_redirect", acs.redirect);
-    if (acs.redirect && (acs.all_read || !acs.direct))
-        fact_set_bool(d->json, "acs_direct_translated", acs.direct);
-    else
-        fact_set_unknown(d->json, "acs_direct_translated", "%s",
-                         acs.redirect ? "not all ports' configuration could be read"
-                                      : "no port above it sends anything to the root");
+    fact_set(d->json, "acs_direct_translated",
+             acs.redirect && (acs.all_read || !acs.direct) ? json_boolean(acs.direct) : NULL, "%s",
+             acs.redirect ? "not all ports' configuration could be read"
+                          : "no port above it sends anything to the root");
 }
 
 /* Why a function shows no link of its own. */
@@ -289,34 +278,23 @@ static const char *no_link(struct probe *p, const struct pci_device *d, const ch
     return "its current_link_speed or current_link_width could not be read";
 }
 
-/* Keys that a function without a link of its own has too, so that none is missing without a word.
- */
-static void no_links(json_t *json, const char *why)
-{
-    static const char *const keys[] = {"link", "uplinks", "path_gbytes_per_s", "acs_redirect",
-                                       "acs_direct_translated"};
-
-    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
-        fact_set_unknown(json, keys[i], "%s", why);
-}
-
-/* Adds "link", "uplinks" and "path_gbytes_per_s". */
+/* Adds "link", "uplinks" and "path_gbytes_per_s"; all keys have a reason where there is no link. */
 static void pci_report_links(struct probe *p, struct pci_device *d)
 {
-    const char *nature = fact_string(d->json, "nature");
-    bool made_up = !strcmp(nature, "paravirtual") || !strcmp(nature, "emulated");
+    const char *nature = fact_string(d->json, "nature"), *why = NULL;
     double least = 0;
 
-    if (d->kind == pci_kind_unknown) { /* a port's link is the one below it */
-        no_links(d->json, "what the function is could not be read");
-        return;
-    }
-    if (!probe_on_metal(p) && (d->vendor < 0 || d->device < 0 || d->subvendor < 0)) {
-        no_links(d->json, "not all of its ids could be read: a hypervisor may have made it up");
-        return;
-    }
-    if (!has_link(d) || made_up || !strcmp(nature, "sriov-vf")) {
-        no_links(d->json, no_link(p, d, nature));
+    if (d->kind == pci_kind_unknown) /* a port's link is the one below it */
+        why = "what the function is could not be read";
+    else if (!probe_on_metal(p) && (d->vendor < 0 || d->device < 0 || d->subvendor < 0))
+        why = "not all of its ids could be read: a hypervisor may have made it up";
+    else if (!has_link(d) || !strcmp(nature, "paravirtual") || !strcmp(nature, "emulated") ||
+             !strcmp(nature, "sriov-vf"))
+        why = no_link(p, d, nature);
+    if (why) {
+        fact_set_unknown(d->json,
+                         "link|uplinks|path_gbytes_per_s|acs_redirect|acs_direct_translated", "%s",
+                         why);
         return;
     }
     json_object_set_new(d->json, "link", report_link(p, d, pci_parent(p->pci, d), &least));
@@ -328,17 +306,16 @@ static void pci_report_links(struct probe *p, struct pci_device *d)
 
 static void report_control(const struct pci_device *d)
 {
-    static const char *const keys[] = {"max_payload_bytes", "max_read_request_bytes",
-                                       "relaxed_ordering"};
     enum { LEAST = 128 };
 
-    for (size_t i = 0; d->control < 0 && i < sizeof(keys) / sizeof(*keys); i++)
-        fact_set_unknown(d->json, keys[i], "the device's configuration is readable by root only");
-    if (d->control < 0)
+    if (d->control < 0) {
+        fact_set_unknown(d->json, "max_payload_bytes|max_read_request_bytes|relaxed_ordering",
+                         "the device's configuration is readable by root only");
         return;
-    fact_set_number(d->json, keys[0], LEAST << (d->control >> 5 & 7));
-    fact_set_number(d->json, keys[1], LEAST << (d->control >> 12 & 7));
-    fact_set_bool(d->json, keys[2], d->control >> 4 & 1);
+    }
+    fact_set_number(d->json, "max_payload_bytes", LEAST << (d->control >> 5 & 7));
+    fact_set_number(d->json, "max_read_request_bytes", LEAST << (d->control >> 12 & 7));
+    fact_set_bool(d->json, "relaxed_ordering", d->control >> 4 & 1);
 }
 
 /* Address translation services (ATS): bit 15 switches them on. */
@@ -426,11 +403,9 @@ static void report_iommu(struct probe *p, const struct pci_device *d)
     int rc = tree_link_at(&p->tree, d->path, "iommu_group", text, sizeof(text));
 
     if (rc || digits_number(text) < 0) {
-        const char *why =
-            none ? "none: no IOMMU is active for it" : "its iommu_group could not be read";
-
-        fact_set_unknown(d->json, "iommu_group", "%s", why);
-        fact_set_unknown(d->json, "iommu_type", "%s", why);
+        fact_set_unknown(d->json, "iommu_group|iommu_type", "%s",
+                         none ? "none: no IOMMU is active for it"
+                              : "its iommu_group could not be read");
         return;
     }
     fact_set_number(d->json, "iommu_group", digits_number(text));
@@ -446,10 +421,8 @@ static void report_place(struct probe *p, struct pci_device *d)
     bool none = !d->driver && tree_absent_at(&p->tree, d->path, "driver");
 
     fact_set_text_or(d->json, "driver", none ? "none" : d->driver, "/%s/driver: not read", d->path);
-    if (rc)
-        fact_set_unknown(d->json, "has_numa_node", "/%s/numa_node: %s", d->path, fact_errno(rc));
-    else
-        fact_set_bool(d->json, "has_numa_node", node >= 0);
+    fact_set(d->json, "has_numa_node", rc ? NULL : json_boolean(node >= 0), "/%s/numa_node: %s",
+             d->path, fact_errno(rc));
     if (!rc && node < 0)
         fact_set_unknown(d->json, "numa_node", "the %s gives the device no node",
                          !p->guest_known ? "firmware or hypervisor"
@@ -492,11 +465,10 @@ static void report_pf(struct probe *p, const struct pci_device *d, json_t *sriov
             break;
         json_array_append_new(vfs, fact_text(text));
     }
-    if (json_is_integer(json_object_get(sriov, "vfs")) && (found == now || found == VFS_MAX))
-        json_object_set(sriov, "virtual_functions", vfs);
-    else
-        fact_set_unknown(sriov, "virtual_functions", "%d of them have a link", found);
-    json_decref(vfs);
+    fact_set_if(sriov, "virtual_functions",
+                json_is_integer(json_object_get(sriov, "vfs")) &&
+                    (found == now || found == VFS_MAX),
+                vfs, "%d of them have a link", found);
 }
 
 static void report_sriov(struct probe *p, const struct pci_device *d)
@@ -623,19 +595,15 @@ const char *pci_relation(const struct pci *pci, const struct pci_device *a,
 static void add_pair(struct probe *p, json_t *list, const struct pci_device *gpu,
                      const struct pci_device *nic)
 {
-    json_t *pair = json_object();
+    json_t *pair = fact_append(list);
     const char *how = pci_relation(p->pci, gpu, nic);
 
-    json_array_append_new(list, pair);
     fact_set_text(pair, "gpu", gpu->address);
     fact_set_text(pair, "nic", nic->address);
-    if (how)
-        fact_set_text(pair, "relation", how);
-    else
-        fact_set_unknown(pair, "relation", "%s",
-                         has_way(p->pci, gpu) && has_way(p->pci, nic)
-                             ? "different host bridges and no NUMA node for one"
-                             : "a port above one of them is not in the list of devices");
+    fact_set(pair, "relation", how ? fact_text(how) : NULL, "%s",
+             has_way(p->pci, gpu) && has_way(p->pci, nic)
+                 ? "different host bridges and no NUMA node for one"
+                 : "a port above one of them is not in the list of devices");
 }
 
 void probe_proximity(struct probe *p)

@@ -86,27 +86,44 @@ void grid_print(FILE *out, const struct grid *table)
     }
 }
 
-static void cell_text(struct grid *table, const json_t *object, const char *key)
+void grid_keys(struct grid *table, const json_t *object, const char *keys, const char *other)
 {
-    const char *text = fact_string(object, key);
+    for (; *keys; keys += *keys == '|') {
+        char key[32];
+        size_t n = strcspn(keys, "|");
+        const json_t *value;
 
-    grid_cell(table, "%s", text ? text : "-");
+        snprintf(key, sizeof(key), "%.*s", (int)n, keys);
+        value = json_object_get(object, key);
+        if (json_is_integer(value))
+            grid_cell(table, "%lld", (long long)json_integer_value(value));
+        else
+            grid_cell(table, "%s", json_is_string(value) ? json_string_value(value) : other);
+        keys += n;
+    }
 }
 
-static void cell_integer(struct grid *table, const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-
-    if (json_is_integer(value))
-        grid_cell(table, "%lld", (long long)json_integer_value(value));
-    else
-        grid_cell(table, "-");
-}
-
-static void finish(FILE *out, struct grid *table)
+void grid_finish(FILE *out, struct grid *table)
 {
     grid_print(out, table);
     grid_release(table);
+}
+
+/* The heading of a section of a list; false where it is empty, and then a line says why. */
+static bool begin(FILE *out, const char *title, const json_t *machine, const char *key,
+                  const char *none)
+{
+    const json_t *list = json_object_get(machine, key);
+    const char *why;
+    char why_key[32];
+
+    fprintf(out, "\n%s\n", title);
+    if (json_array_size(list))
+        return true;
+    snprintf(why_key, sizeof(why_key), "%s_why", key);
+    why = fact_string(machine, why_key);
+    print_line(out, json_is_array(list) ? "none" : "?", "%s", why ? why : none);
+    return false;
 }
 
 /* "16.0 GT/s x16" now, and what device and port could do where that is more. */
@@ -125,16 +142,6 @@ static void cell_link(struct grid *table, const json_t *device)
     else
         grid_cell(table, "%.1f GT/s x%lld", fact_number(link, "now_gt_s", 0),
                   fact_integer(link, "now_width", 0));
-}
-
-static void cell_device_name(struct grid *table, const json_t *device)
-{
-    const char *name = fact_string(device, "name");
-
-    if (name)
-        grid_cell(table, "%s", name);
-    else
-        grid_cell(table, "%s:%s", print_text(device, "vendor_id"), print_text(device, "device_id"));
 }
 
 /* "VF of 0000:3b:00.0", "PF, 4 of 8 VFs". */
@@ -158,25 +165,26 @@ void print_pci(FILE *out, const json_t *machine)
     struct grid table;
     size_t i;
 
-    fprintf(out, "\nPCI DEVICES\n");
-    if (!json_array_size(list)) {
-        print_line(out, json_is_array(list) ? "none" : "?", "%s",
-                   json_is_array(list) ? "no GPU, network adapter, NVMe or NVSwitch on the bus"
-                                       : print_text(machine, "pci_why"));
+    if (!begin(out, "PCI DEVICES", machine, "pci",
+               "no GPU, network adapter, NVMe or NVSwitch on the bus"))
         return;
-    }
     grid_init(&table, "ADDRESS|KIND|NAME|NATURE|LINK NOW|NUMA|DRIVER|SR-IOV");
     json_array_foreach (list, i, device) {
-        cell_text(&table, device, "address");
-        grid_cell(&table, "%s", print_text(device, "kind"));
-        cell_device_name(&table, device);
-        cell_text(&table, device, "nature");
+        grid_keys(&table, device, "address", "-");
+        grid_keys(&table, device, "kind", "?");
+        const char *name = fact_string(device, "name");
+
+        if (name)
+            grid_cell(&table, "%s", name);
+        else
+            grid_cell(&table, "%s:%s", print_text(device, "vendor_id"),
+                      print_text(device, "device_id"));
+        grid_keys(&table, device, "nature", "-");
         cell_link(&table, device);
-        cell_integer(&table, device, "numa_node");
-        cell_text(&table, device, "driver");
+        grid_keys(&table, device, "numa_node|driver", "-");
         cell_sriov(&table, device);
     }
-    finish(out, &table);
+    grid_finish(out, &table);
 }
 
 void print_network(FILE *out, const json_t *machine)
@@ -185,31 +193,23 @@ void print_network(FILE *out, const json_t *machine)
     struct grid table;
     size_t i;
 
-    fprintf(out, "\nNETWORK\n");
-    if (!json_array_size(list)) {
-        print_line(out, json_is_array(list) ? "none" : "?", "%s",
-                   json_is_array(list) ? "no interface" : print_text(machine, "network_why"));
+    if (!begin(out, "NETWORK", machine, "network", "no interface"))
         return;
-    }
     grid_init(&table, "NAME|KIND|NATURE|SPEED|STATE|MTU|DRIVER|NUMA|PCI");
     json_array_foreach (list, i, nic) {
         double speed = fact_number(nic, "speed_gbits_per_s", 0);
 
-        cell_text(&table, nic, "name");
-        grid_cell(&table, "%s", print_text(nic, "kind"));
-        cell_text(&table, nic, "nature");
+        grid_keys(&table, nic, "name", "-");
+        grid_keys(&table, nic, "kind", "?");
+        grid_keys(&table, nic, "nature", "-");
         if (speed > 0)
             grid_cell(&table, "%.4g Gb/s%s", speed,
                       fact_string(nic, "speed_why") ? " nominal" : "");
         else
             grid_cell(&table, "%s", fact_true(nic, "virtual") ? "-" : "?");
-        cell_text(&table, nic, "state");
-        cell_integer(&table, nic, "mtu");
-        cell_text(&table, nic, "driver");
-        cell_integer(&table, nic, "numa_node");
-        cell_text(&table, nic, "pci");
+        grid_keys(&table, nic, "state|mtu|driver|numa_node|pci", "-");
     }
-    finish(out, &table);
+    grid_finish(out, &table);
 }
 
 /* The indices that a user must choose between, by type: "v1: 0 2, v2: 1 3". */
@@ -245,16 +245,11 @@ static void rdma_row(struct grid *table, const json_t *device, const json_t *por
 {
     double rate = fact_number(port, "rate_gbits_per_s", 0);
 
-    cell_text(table, device, "name");
-    cell_integer(table, port, "port");
-    cell_text(table, port, "state");
+    grid_keys(table, device, "name", "-");
+    grid_keys(table, port, "port|state", "-");
     grid_cell(table, rate > 0 ? "%.4g Gb/s" : "?", rate);
-    cell_text(table, port, "link_layer");
-    cell_text(table, device, "nature");
-    cell_text(table, device, "driver");
-    cell_text(table, device, "firmware");
-    cell_integer(table, device, "numa_node");
-    cell_text(table, device, "pci");
+    grid_keys(table, port, "link_layer", "-");
+    grid_keys(table, device, "nature|driver|firmware|numa_node|pci", "-");
     cell_gids(table, port);
 }
 
@@ -264,13 +259,8 @@ void print_rdma(FILE *out, const json_t *machine)
     struct grid table;
     size_t i, k;
 
-    fprintf(out, "\nRDMA\n");
-    if (!json_array_size(list)) {
-        print_line(out, json_is_array(list) ? "none" : "?", "%s",
-                   fact_string(machine, "rdma_why") ? fact_string(machine, "rdma_why")
-                                                    : "no RDMA device");
+    if (!begin(out, "RDMA", machine, "rdma", "no RDMA device"))
         return;
-    }
     grid_init(&table, "NAME|PORT|STATE|RATE|LAYER|NATURE|DRIVER|FIRMWARE|NUMA|PCI|GIDS");
     json_array_foreach (list, i, device) {
         if (!json_array_size(json_object_get(device, "ports")))
@@ -278,7 +268,7 @@ void print_rdma(FILE *out, const json_t *machine)
         json_array_foreach (json_object_get(device, "ports"), k, port)
             rdma_row(&table, device, port);
     }
-    finish(out, &table);
+    grid_finish(out, &table);
 }
 
 /* Of this value and all in it: a fact that is null says why beside it, "X_why". */
@@ -305,16 +295,16 @@ void print_findings(FILE *out, const json_t *machine)
     size_t unknown = n_unknown(machine);
 
     fprintf(out, "\nFINDINGS\n");
-    if (x && !exam_count(x, EXAM_FOUND) && unknown)
+    for (const struct exam_result *r = exam_results(x); r; r = r->next)
+        if (r->state == EXAM_FOUND && !exam_repeats(x, r))
+            print_line(out, r->check->id, "%s", exam_sentence(x, r));
+    if (exam_count(x, EXAM_FOUND))
+        print_line(out, "", "plumb doctor: what each costs, and its remedy");
+    else if (unknown)
         print_line(out, "none",
                    "nothing to hold back a measurement in what was read; %zu facts are unknown",
                    unknown);
-    else if (x && !exam_count(x, EXAM_FOUND))
+    else
         print_line(out, "none", "nothing found that would hold back a measurement");
-    for (const struct exam_result *r = x ? exam_results(x) : NULL; r; r = r->next)
-        if (r->state == EXAM_FOUND && !exam_repeats(x, r))
-            print_line(out, r->check->id, "%s", exam_sentence(x, r));
-    if (x && exam_count(x, EXAM_FOUND))
-        print_line(out, "", "plumb doctor: what each costs, and its remedy");
     exam_free(x);
 }

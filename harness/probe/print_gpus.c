@@ -3,15 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/exam/exam.h"
 #include "harness/probe/facts.h"
 
 enum { MATRIX_MAX = GRID_COLUMNS - 2 };
-
-static void finish(FILE *out, struct grid *table)
-{
-    grid_print(out, table);
-    grid_release(table);
-}
 
 /* ---- PCIe, link by link ---- */
 
@@ -155,88 +150,43 @@ static void cell_pair(struct grid *table, const json_t *pair)
     grid_cell(table, refused ? "(%s)" : "%s", way);
 }
 
-static bool is_known(const json_t *pairs)
-{
-    const json_t *pair;
-    size_t i;
-
-    json_array_foreach (pairs, i, pair)
-        if (fact_string(pair, "relation") || fact_string(pair, "p2p_read") ||
-            fact_integer(pair, "nvlinks", 0))
-            return true;
-    return false;
-}
-
-static bool is_in_pairs(const json_t *pairs, const char *address)
-{
-    const json_t *pair;
-    size_t i;
-
-    json_array_foreach (pairs, i, pair)
-        if (!strcmp(print_text(pair, "a"), address) || !strcmp(print_text(pair, "b"), address))
-            return true;
-    return false;
-}
-
-/* The GPUs that have pairs, by address; at most MATRIX_MAX. */
-static size_t list_paired(const json_t *list, const json_t *pairs, const char **address)
-{
-    const json_t *gpu;
-    size_t i, n = 0;
-
-    json_array_foreach (list, i, gpu)
-        if (n < MATRIX_MAX && is_in_pairs(pairs, print_text(gpu, "address")))
-            address[n++] = print_text(gpu, "address");
-    return n;
-}
-
 static void print_gpu_pairs(FILE *out, const json_t *gpus)
 {
     const json_t *pairs = json_object_get(gpus, "pairs"), *list = json_object_get(gpus, "devices");
+    const json_t *gpu, *pair;
     const char *address[MATRIX_MAX];
-    size_t n = list_paired(list, pairs, address);
+    size_t i, k, n = 0, known = 0;
     char heading[16 * MATRIX_MAX + 32] = "GPU TO GPU|";
     struct grid table;
 
-    if (!is_known(pairs))
+    json_array_foreach (pairs, k, pair)
+        known += fact_string(pair, "relation") || fact_string(pair, "p2p_read") ||
+                 fact_integer(pair, "nvlinks", 0);
+    json_array_foreach (list, i, gpu) /* those that have pairs */
+        if (n < MATRIX_MAX && (exam_one_of(pairs, "a", print_text(gpu, "address")) ||
+                               exam_one_of(pairs, "b", print_text(gpu, "address"))))
+            address[n++] = print_text(gpu, "address");
+    if (!known)
         return;
-    for (size_t i = 0; i < n; i++)
+    for (i = 0; i < n; i++)
         snprintf(heading + strlen(heading), sizeof(heading) - strlen(heading), "|%zu", i);
     grid_init(&table, heading);
-    for (size_t i = 0; i < n; i++) {
+    for (i = 0; i < n; i++) {
         grid_cell(&table, "%s", address[i]);
         grid_cell(&table, "%zu", i);
-        for (size_t k = 0; k < n; k++)
+        for (k = 0; k < n; k++)
             if (k == i)
                 grid_cell(&table, ".");
             else
                 cell_pair(&table, find_pair(pairs, address[i], address[k]));
     }
     fputc('\n', out);
-    finish(out, &table);
+    grid_finish(out, &table);
     fputs("  NVn: n NVLinks; PIX, PXB, PHB, NODE, SYS: over PCIe; in brackets: no peer access\n",
           out);
     if (json_array_size(list) > MATRIX_MAX)
         fprintf(out, "  of %zu GPUs the first %d; --json has all\n", json_array_size(list),
                 MATRIX_MAX);
-}
-
-static void cell_text(struct grid *table, const json_t *object, const char *key, const char *other)
-{
-    const char *text = fact_string(object, key);
-
-    grid_cell(table, "%s", text ? text : other);
-}
-
-static void cell_integer(struct grid *table, const json_t *object, const char *key,
-                         const char *other)
-{
-    long long value = fact_integer(object, key, -1);
-
-    if (value >= 0)
-        grid_cell(table, "%lld", value);
-    else
-        grid_cell(table, "%s", other);
 }
 
 static const char *yes_no(const json_t *object, const char *key, const char *yes, const char *no)
@@ -247,29 +197,6 @@ static const char *yes_no(const json_t *object, const char *key, const char *yes
 }
 
 /* ---- the nearest adapter ---- */
-
-/* The RDMA device of a PCI function, or NULL. */
-static const char *rdma_name(const json_t *machine, const char *pci)
-{
-    const json_t *list = json_object_get(machine, "rdma"), *device;
-    size_t i;
-
-    json_array_foreach (list, i, device)
-        if (!strcmp(print_text(device, "pci"), pci))
-            return print_text(device, "name");
-    return NULL;
-}
-
-static bool has_rdma_on_pci(const json_t *machine)
-{
-    const json_t *list = json_object_get(machine, "rdma"), *device;
-    size_t i;
-
-    json_array_foreach (list, i, device)
-        if (fact_string(device, "pci"))
-            return true;
-    return false;
-}
 
 /* Where in "proximity" a GPU's entries are: they stand together, in the order of the GPUs. */
 struct near {
@@ -293,16 +220,20 @@ static void find_near(struct near *near, const char *gpu)
 static void list_related(const json_t *machine, const struct near *near, const char *relation,
                          char *text, size_t size)
 {
-    bool rdma_only = has_rdma_on_pci(machine);
-    size_t used = 0;
+    const json_t *rdma = json_object_get(machine, "rdma"), *device;
+    bool rdma_only = false;
+    size_t used = 0, k;
+
+    json_array_foreach (rdma, k, device)
+        rdma_only = rdma_only || fact_string(device, "pci");
 
     for (size_t i = near->from; i < near->to && used < size; i++) {
         const json_t *pair = json_array_get(near->list, i);
-        const char *nic = print_text(pair, "nic"), *name;
+        const char *nic = print_text(pair, "nic"),
+                   *name = fact_string(exam_one_of(rdma, "pci", nic), "name");
 
         if (strcmp(print_text(pair, "relation"), relation) != 0)
             continue;
-        name = rdma_name(machine, nic);
         if (rdma_only && !name)
             continue;
         used +=
@@ -337,19 +268,14 @@ static void identity_row(struct grid *table, const json_t *machine, struct near 
            peak = fact_number(gpu, "memory_gbytes_per_s", 0);
     char buf[32];
 
-    cell_text(table, gpu, "address", "-");
-    cell_text(table, gpu, "cuda", "-");
-    cell_text(table, gpu, "name", "-");
-    cell_text(table, gpu, "nature", "-");
-    cell_text(table, gpu, "compute_capability", "-");
-    cell_integer(table, gpu, "sms", "-");
+    grid_keys(table, gpu, "address|cuda|name|nature|compute_capability|sms", "-");
     grid_cell(table, "%s", bytes > 0 ? print_bytes(bytes, buf) : "?");
     grid_cell(table, peak > 0 ? "%.0f GB/s" : "-", peak);
     if (mig && fact_true(mig, "enabled"))
         grid_cell(table, "%zu slices", json_array_size(json_object_get(mig, "instances")));
     else
         grid_cell(table, "-");
-    cell_integer(table, gpu, "numa_node", "-");
+    grid_keys(table, gpu, "numa_node", "-");
     cell_nearest(table, machine, near, print_text(gpu, "address"));
 }
 
@@ -363,7 +289,7 @@ static void print_identities(FILE *out, const json_t *machine, const json_t *lis
     grid_init(&table, "ADDRESS|CUDA|NAME|NATURE|CC|SMS|MEMORY|PEAK|MIG|NUMA|NEAREST ADAPTER");
     json_array_foreach (list, i, gpu)
         identity_row(&table, machine, &near, gpu);
-    finish(out, &table);
+    grid_finish(out, &table);
 }
 
 /* "700 W", or "500 of 700 W" where it is set below what the card starts with. */
@@ -380,53 +306,29 @@ static void cell_power(struct grid *table, const json_t *gpu)
         grid_cell(table, "%.0f W", limit);
 }
 
-static void cell_ecc(struct grid *table, const json_t *gpu)
+static void state_row(struct grid *table, const json_t *gpu)
 {
-    const json_t *errors = json_object_get(gpu, "ecc_errors");
+    const json_t *nvlink = json_object_get(gpu, "nvlink"),
+                 *errors = json_object_get(gpu, "ecc_errors");
     long long corrected = fact_integer(errors, "corrected", 0),
               uncorrected = fact_integer(errors, "uncorrected", 0);
+    double bar1 = fact_number(gpu, "bar1_bytes", 0);
+    char buf[32];
 
+    grid_keys(table, gpu, "address", "-");
+    cell_power(table, gpu);
+    grid_cell(table, "%s", yes_no(gpu, "persistence_mode", "on", "off"));
     if (corrected || uncorrected)
         grid_cell(table, "on, %lld + %lld errors", corrected, uncorrected);
     else
         grid_cell(table, "%s", yes_no(gpu, "ecc", "on", "off"));
-}
-
-static void cell_nvlink(struct grid *table, const json_t *gpu)
-{
-    const json_t *nvlink = json_object_get(gpu, "nvlink");
-
+    grid_cell(table, "%s", bar1 > 0 ? print_bytes(bar1, buf) : "?");
+    grid_keys(table, gpu, "compute_mode|virtualization", "?");
     if (fact_integer(nvlink, "links", 0))
         grid_cell(table, "%lld of %lld, %.0f GB/s", fact_integer(nvlink, "active", 0),
                   fact_integer(nvlink, "links", 0), fact_number(nvlink, "gbytes_per_s", 0));
     else
         grid_cell(table, "%s", json_is_object(nvlink) ? "none" : "?");
-}
-
-static void state_row(struct grid *table, const json_t *gpu)
-{
-    double bar1 = fact_number(gpu, "bar1_bytes", 0);
-    char buf[32];
-
-    cell_text(table, gpu, "address", "-");
-    cell_power(table, gpu);
-    grid_cell(table, "%s", yes_no(gpu, "persistence_mode", "on", "off"));
-    cell_ecc(table, gpu);
-    grid_cell(table, "%s", bar1 > 0 ? print_bytes(bar1, buf) : "?");
-    cell_text(table, gpu, "compute_mode", "?");
-    cell_text(table, gpu, "virtualization", "?");
-    cell_nvlink(table, gpu);
-}
-
-static bool any_from_nvml(const json_t *list)
-{
-    const json_t *gpu;
-    size_t i;
-
-    json_array_foreach (list, i, gpu)
-        if (!strcmp(print_text(gpu, "source"), "nvml"))
-            return true;
-    return false;
 }
 
 static void print_states(FILE *out, const json_t *list)
@@ -435,13 +337,13 @@ static void print_states(FILE *out, const json_t *list)
     struct grid table;
     size_t i;
 
-    if (!any_from_nvml(list))
+    if (!exam_one_of(list, "source", "nvml"))
         return;
     grid_init(&table, "ADDRESS|POWER LIMIT|PERSISTENCE|ECC|BAR1|COMPUTE|VIRTUAL|NVLINK");
     fputc('\n', out);
     json_array_foreach (list, i, gpu)
         state_row(&table, gpu);
-    finish(out, &table);
+    grid_finish(out, &table);
 }
 
 /* ---- all of it ---- */
@@ -488,17 +390,6 @@ static void print_cuda(FILE *out, const json_t *machine, const json_t *gpus)
         print_line(out, "CUDA", "not usable: %s", print_text(cuda, "works_why"));
 }
 
-static void print_direct(FILE *out, const json_t *gpus)
-{
-    const json_t *direct = json_object_get(gpus, "gpudirect");
-
-    if (json_is_object(direct))
-        print_line(out, "GPUDirect", "RDMA: nvidia_peermem %s, DMA-BUF %s; GDRCopy %s; Storage %s",
-                   yes_no(gpus, "peer_memory_module", "loaded", "not loaded"),
-                   yes_no(direct, "dma_buf", "yes", "no"), yes_no(direct, "gdrcopy", "yes", "no"),
-                   yes_no(direct, "storage", "yes", "no"));
-}
-
 static void print_fabric(FILE *out, const json_t *gpus)
 {
     const json_t *gpu;
@@ -518,14 +409,19 @@ static void print_fabric(FILE *out, const json_t *gpus)
 
 void print_gpus(FILE *out, const json_t *machine)
 {
-    const json_t *gpus = json_object_get(machine, "gpus"), *list = json_object_get(gpus, "devices");
+    const json_t *gpus = json_object_get(machine, "gpus"), *list = json_object_get(gpus, "devices"),
+                 *direct = json_object_get(gpus, "gpudirect");
 
     fprintf(out, "\nGPUS\n");
     print_driver(out, gpus);
     if (!json_array_size(list))
         return;
     print_cuda(out, machine, gpus);
-    print_direct(out, gpus);
+    if (json_is_object(direct))
+        print_line(out, "GPUDirect", "RDMA: nvidia_peermem %s, DMA-BUF %s; GDRCopy %s; Storage %s",
+                   yes_no(gpus, "peer_memory_module", "loaded", "not loaded"),
+                   yes_no(direct, "dma_buf", "yes", "no"), yes_no(direct, "gdrcopy", "yes", "no"),
+                   yes_no(direct, "storage", "yes", "no"));
     print_fabric(out, gpus);
     print_identities(out, machine, list);
     if (!json_is_array(json_object_get(machine, "proximity")))

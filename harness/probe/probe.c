@@ -65,24 +65,6 @@ static void host_distro(struct probe *p, json_t *host)
     fact_set_unknown(host, "distro", "/etc/os-release: not there or without PRETTY_NAME");
 }
 
-static void host_clocksource(struct probe *p, json_t *host)
-{
-    static const char base[] = "sys/devices/system/clocksource/clocksource0";
-    char line[TREE_LINE], *save = NULL;
-    json_t *available;
-    int rc = tree_line_at(&p->tree, base, "available_clocksource", line, sizeof(line));
-
-    fact_set_line(host, "clocksource", &p->tree, tree_join(base, "current_clocksource").s);
-    if (rc) {
-        fact_set_unknown(host, "clocksources", "/%s/available_clocksource: %s", base,
-                         fact_errno(rc));
-        return;
-    }
-    available = fact_list(host, "clocksources");
-    for (char *word = strtok_r(line, " ", &save); word; word = strtok_r(NULL, " ", &save))
-        json_array_append_new(available, fact_text(word));
-}
-
 /* Options that change what is measured. The rest may hold addresses or secrets and is not kept. */
 static bool option_matters(const char *word)
 {
@@ -166,6 +148,8 @@ static void host_mitigations(struct probe *p, json_t *host)
     names_free(&names);
 }
 
+#define CLOCKSOURCE "sys/devices/system/clocksource/clocksource0"
+
 static void probe_host(struct probe *p)
 {
     json_t *host = fact_object(p->machine, "host");
@@ -179,7 +163,8 @@ static void probe_host(struct probe *p)
     host_architecture(p, host);
     host_distro(p, host);
     host_kernel_options(p, host);
-    host_clocksource(p, host);
+    fact_set_line(host, "clocksource", &p->tree, CLOCKSOURCE "/current_clocksource");
+    fact_set_words(host, "clocksources", &p->tree, CLOCKSOURCE "/available_clocksource");
     host_mitigations(p, host);
 }
 
@@ -354,28 +339,16 @@ static const char *const left_out[] = {"SECRET", "TOKEN",      "PASSWORD",
 
 #define VALUE_MAX 1024
 
-static bool begins(const char *variable, const char *name)
-{
-    size_t n = strlen(name);
-
-    return !strncmp(variable, name, n) && (name[n - 1] == '_' || variable[n] == '=');
-}
-
 static bool is_steering(const char *variable)
 {
-    for (size_t i = 0; i < sizeof(steering) / sizeof(*steering); i++)
-        if (begins(variable, steering[i]))
+    for (size_t i = 0; i < sizeof(steering) / sizeof(*steering); i++) {
+        size_t n = strlen(steering[i]);
+
+        if (!strncmp(variable, steering[i], n) && (steering[i][n - 1] == '_' || variable[n] == '='))
             return true;
+    }
     for (size_t i = 0; i < sizeof(steering_mpi) / sizeof(*steering_mpi); i++)
         if (!strncmp(variable, steering_mpi[i], strlen(steering_mpi[i])))
-            return true;
-    return false;
-}
-
-static bool is_left_out(const char *name)
-{
-    for (size_t i = 0; i < sizeof(left_out) / sizeof(*left_out); i++)
-        if (strcasestr(name, left_out[i]))
             return true;
     return false;
 }
@@ -389,8 +362,9 @@ static void set(json_t *settings, const char *variable)
         return;
     memcpy(name, variable, (size_t)(value - variable));
     name[value - variable] = '\0';
-    if (is_left_out(name))
-        return;
+    for (size_t i = 0; i < sizeof(left_out) / sizeof(*left_out); i++)
+        if (strcasestr(name, left_out[i]))
+            return;
     /* Bytes that are no UTF-8 are no text of JSON. */
     json_t *text = json_stringn(value + 1, strnlen(value + 1, VALUE_MAX));
     json_object_set_new(settings, name, text ? text : json_string("(not UTF-8)"));

@@ -114,12 +114,8 @@ static void set_peers(json_t *rank, long long size)
             break;
         nanosleep(&pause, NULL);
     }
-    if ((long long)json_array_size(peers) == size)
-        json_object_set(rank, "peers", peers);
-    else
-        fact_set_unknown(rank, "peers", "%zu of %lld processes of this host were seen",
-                         json_array_size(peers), size);
-    json_decref(peers);
+    fact_set_if(rank, "peers", (long long)json_array_size(peers) == size, peers,
+                "%zu of %lld processes of this host were seen", json_array_size(peers), size);
 }
 
 json_t *probe_rank(const char *const *variables)

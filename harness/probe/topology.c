@@ -354,20 +354,6 @@ static bool clusters_are_packages(const struct tree *tree)
            !tree_exists(tree, "proc/device-tree/cpus/cpu-map/socket0");
 }
 
-/* Each online CPU has a folder that hwloc counts; where the list names more, some were not read. */
-static void set_threads(struct probe *p, json_t *cpu, hwloc_topology_t topology)
-{
-    int count = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PU), online = -1;
-    char line[TREE_LINE];
-
-    if (!tree_line(&p->tree, CPUS "/online", line, sizeof(line)))
-        online = cpulist_count(line, CPUS_MAX);
-    if (count > 0 && (online < 0 || online == count))
-        fact_set_number(cpu, "threads", count);
-    else
-        fact_set_unknown(cpu, "threads", "%d of the %d CPUs online show a topology", count, online);
-}
-
 /* ---- caches ---- */
 
 /* Known to be the same, or not known to be another: a cache whose size could not be read stays one
@@ -396,23 +382,11 @@ static json_t *find_cache(json_t *caches, const json_t *like)
     return NULL;
 }
 
-/* Where one of them was not read, that of all is not known. */
-static void take_unread(json_t *cache, const json_t *one)
-{
-    static const char *const keys[] = {"size_bytes", "line_bytes"};
-
-    for (size_t k = 0; k < 2; k++)
-        if (!json_equal(json_object_get(cache, keys[k]), json_object_get(one, keys[k])))
-            fact_set_unknown(cache, keys[k], "that of one of them could not be read, or differs");
-}
-
 /* hwloc writes 0 for what it could not read. */
 static void set_cache_size(json_t *cache, const char *key, const char *file, long long value)
 {
-    if (value > 0)
-        fact_set_number(cache, key, value);
-    else
-        fact_set_unknown(cache, key, "the cache's file \"%s\" could not be read", file);
+    fact_set(cache, key, value > 0 ? json_integer(value) : NULL,
+             "the cache's file \"%s\" could not be read", file);
 }
 
 static void add_cache_topology(json_t *caches, hwloc_obj_t object)
@@ -432,7 +406,13 @@ static void add_cache_topology(json_t *caches, hwloc_obj_t object)
     same = find_cache(caches, cache);
     if (same) {
         fact_set_number(same, "count", fact_integer(same, "count", 0) + 1);
-        take_unread(same, cache);
+        /* Where one of them was not read, that of all is not known. */
+        static const char *const keys[] = {"size_bytes", "line_bytes"};
+
+        for (size_t k = 0; k < 2; k++)
+            if (!json_equal(json_object_get(same, keys[k]), json_object_get(cache, keys[k])))
+                fact_set_unknown(same, keys[k],
+                                 "that of one of them could not be read, or differs");
         json_decref(cache);
     } else {
         json_array_append_new(caches, cache);
@@ -482,15 +462,6 @@ static void add_caches_topology(struct probe *p, hwloc_topology_t topology)
         fact_set_text(p->machine, "caches_why", "the kernel shows no cache");
 }
 
-static void topology_unknown(struct probe *p, json_t *cpu, const char *why)
-{
-    static const char *const counts[] = {"sockets", "cores", "threads"};
-
-    for (size_t i = 0; i < 3; i++)
-        fact_set_unknown(cpu, counts[i], "%s", why);
-    fact_set_unknown(p->machine, "caches", "%s", why);
-}
-
 static const char *load_error(int rc)
 {
     if (rc == -ENODATA)
@@ -509,7 +480,8 @@ void probe_topology(struct probe *p)
     int rc = topology_load(&p->tree, &topology);
 
     if (rc) {
-        topology_unknown(p, cpu, load_error(rc));
+        fact_set_unknown(cpu, "sockets|cores|threads", "%s", load_error(rc));
+        fact_set_unknown(p->machine, "caches", "%s", load_error(rc));
         probe_numa(p);
         return;
     }
@@ -517,7 +489,15 @@ void probe_topology(struct probe *p)
     if (fact_integer(cpu, "sockets", 1) > 1 && clusters_are_packages(&p->tree))
         fact_set_number(cpu, "sockets", 1);
     set_count(p, cpu, "cores", topology, HWLOC_OBJ_CORE);
-    set_threads(p, cpu, topology);
+    /* Each online CPU has a folder that hwloc counts; where the list names more, some were not read. */
+    int count = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PU), online = -1;
+    char line[TREE_LINE];
+
+    if (!tree_line(&p->tree, CPUS "/online", line, sizeof(line)))
+        online = cpulist_count(line, CPUS_MAX);
+    fact_set(cpu, "threads",
+             count > 0 && (online < 0 || online == count) ? json_integer(count) : NULL,
+             "%d of the %d CPUs online show a topology", count, online);
     add_caches_topology(p, topology);
     probe_numa(p);
     hwloc_topology_destroy(topology);

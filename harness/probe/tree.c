@@ -21,19 +21,6 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* What the recording says is not there. */
-static void tree_load_absent(struct tree *tree)
-{
-    char *text = xrealloc(NULL, ABSENT_MAX), *save = NULL;
-
-    if (!tree_read(tree, "plumb/absent", text, ABSENT_MAX, NULL))
-        for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
-            names_add(&tree->absent, line);
-    if (tree->absent.count)
-        qsort(tree->absent.name, tree->absent.count, sizeof(*tree->absent.name), by_name);
-    free(text);
-}
-
 /* The kernel's folders are never empty: one that is stands for what is hidden or not mounted. */
 static bool has_entries(const struct tree *tree, const char *folder)
 {
@@ -80,8 +67,16 @@ int tree_open(struct tree *tree, const char *sysroot)
     tree->fd = open(tree->live ? "/" : sysroot, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (tree->fd < 0)
         return -errno;
-    if (!tree->live)
-        tree_load_absent(tree);
+    if (!tree->live) {
+        char *text = xrealloc(NULL, ABSENT_MAX), *save = NULL;
+
+        if (!tree_read(tree, "plumb/absent", text, ABSENT_MAX, NULL))
+            for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+                names_add(&tree->absent, line);
+        if (tree->absent.count)
+            qsort(tree->absent.name, tree->absent.count, sizeof(*tree->absent.name), by_name);
+        free(text);
+    }
     return 0;
 }
 
@@ -271,15 +266,24 @@ long long digits_number(const char *text)
     return digits && digits < 19 && !text[digits] ? atoll(text) : -1;
 }
 
-bool tree_is_link(const struct tree *tree, const char *path)
+/* The path with the links of its folders followed, and its own not. */
+static int resolve_folder(const struct tree *tree, const char *path, char *real, size_t size)
 {
-    char folder[TREE_PATH], real[TREE_PATH];
+    char folder[TREE_PATH];
     const char *slash = strrchr(path, '/'), *last = slash ? slash + 1 : path;
-    struct stat st;
+    int rc;
 
     snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
-    return !tree_resolve(tree, folder, real, sizeof(real)) &&
-           !path_push(real, sizeof(real), last, strlen(last)) &&
+    rc = tree_resolve(tree, folder, real, size);
+    return rc ? rc : path_push(real, size, last, strlen(last));
+}
+
+bool tree_is_link(const struct tree *tree, const char *path)
+{
+    char real[TREE_PATH];
+    struct stat st;
+
+    return !resolve_folder(tree, path, real, sizeof(real)) &&
            !fstatat(tree->fd, real, &st, AT_SYMLINK_NOFOLLOW) && S_ISLNK(st.st_mode);
 }
 
@@ -296,17 +300,12 @@ static bool name_is_plain(const char *name)
 
 int tree_link(const struct tree *tree, const char *path, char *buf, size_t size)
 {
-    char folder[TREE_PATH], real[TREE_PATH], target[TREE_PATH];
-    const char *slash = strrchr(path, '/'), *last;
+    char real[TREE_PATH], target[TREE_PATH];
+    const char *last;
     ssize_t n;
-    int rc;
+    int rc = resolve_folder(tree, path, real, sizeof(real));
 
     buf[0] = '\0';
-    snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
-    rc = tree_resolve(tree, folder, real, sizeof(real));
-    if (!rc)
-        rc = path_push(real, sizeof(real), slash ? slash + 1 : path,
-                       strlen(slash ? slash + 1 : path));
     if (rc)
         return rc;
     n = readlinkat(tree->fd, real, target, sizeof(target) - 1);

@@ -131,12 +131,6 @@ static const struct product {
 
 static const char dmi_id[] = "sys/class/dmi/id";
 
-/* Microsoft makes machines too: only this product of theirs is a guest. */
-static bool is_hyper_v(const char *vendor, const char *product)
-{
-    return strstr(vendor, "Microsoft") && !strcmp(product, "Virtual Machine");
-}
-
 static bool dmi_line(struct verdict *v, const char *file, char *line)
 {
     int rc = tree_line_at(&v->p->tree, dmi_id, file, line, TREE_LINE);
@@ -163,7 +157,8 @@ static void virt_look_dmi(struct verdict *v)
     v->metal = v->dmi && strstr(product, ".metal");
     if (v->metal)
         return;
-    if (is_hyper_v(vendor, product))
+    /* Microsoft makes machines too: only this product of theirs is a guest. */
+    if (strstr(vendor, "Microsoft") && !strcmp(product, "Virtual Machine"))
         virt_propose(v, RANK_PRODUCT, "hyper-v");
     for (size_t i = 0; i < sizeof(products) / sizeof(*products); i++) {
         const struct product *known = &products[i];
@@ -437,10 +432,8 @@ static void conclude(struct verdict *v, json_t *virtualization)
     }
     v->p->guest_known = v->name || v->flag || !why;
     v->p->guest = (v->name || v->flag) && !v->control;
-    if (v->p->guest_known)
-        fact_set_bool(virtualization, "guest", v->p->guest);
-    else
-        fact_set_unknown(virtualization, "guest", "%s", why);
+    fact_set(virtualization, "guest", v->p->guest_known ? json_boolean(v->p->guest) : NULL, "%s",
+             why);
     json_object_set_new(virtualization, "because", json_incref(v->because));
 }
 

@@ -39,7 +39,7 @@ json_t *run_meta_command(int argc, char **argv)
 static json_t *machine_limits(const json_t *machine)
 {
     char error[512] = "", *configs = suite_configs_folder();
-    struct limits *limits = configs ? limits_load(configs, error, sizeof(error)) : NULL;
+    struct limits *limits = configs ? limits_load(configs, NULL, error, sizeof(error)) : NULL;
     json_t *list = NULL;
 
     if (limits)

@@ -12,7 +12,7 @@
 static int load_shipped(void **state)
 {
     char err[1024] = "";
-    *state = limits_load("configs", err, sizeof(err));
+    *state = limits_load("configs", NULL, err, sizeof(err));
     if (!*state)
         print_error("%s\n", err);
     return *state ? 0 : -1;
@@ -55,19 +55,13 @@ TEST(lookup_gives_value_unit_source)
 
 TEST(devices_are_found)
 {
-    const char *entry = NULL;
-    assert_int_equal(limits_gpu_by_pci(*state, "10DE:20B2", &entry), 0);
-    assert_string_equal(entry, "gpu.a100-sxm4-80gb");
-    assert_int_equal(limits_gpu_by_name(*state, "NVIDIA H200", &entry), 0);
-    assert_string_equal(entry, "gpu.h200-sxm-141gb");
-    assert_int_equal(limits_nic_by_pci(*state, "15b3:1021", &entry), 0);
-    assert_string_equal(entry, "nic.connectx-7");
-    entry = "kept";
-    assert_int_equal(limits_gpu_by_name(*state, "NVIDIA H200 MIG 1g.18gb", &entry), -ENOENT);
-    assert_int_equal(limits_gpu_by_name(*state, "NVIDIA H20 ", &entry), -ENOENT);
-    assert_int_equal(limits_gpu_by_pci(*state, "15b3:1021", &entry), -ENOENT);
-    assert_int_equal(limits_nic_by_pci(*state, "10de:2330", &entry), -ENOENT);
-    assert_string_equal(entry, "kept");
+    assert_string_equal(limits_device(*state, "gpu", "10DE:20B2", NULL), "gpu.a100-sxm4-80gb");
+    assert_string_equal(limits_device(*state, "gpu", NULL, "NVIDIA H200"), "gpu.h200-sxm-141gb");
+    assert_string_equal(limits_device(*state, "nic", "15b3:1021", NULL), "nic.connectx-7");
+    assert_null(limits_device(*state, "gpu", NULL, "NVIDIA H200 MIG 1g.18gb"));
+    assert_null(limits_device(*state, "gpu", NULL, "NVIDIA H20 "));
+    assert_null(limits_device(*state, "gpu", "15b3:1021", NULL));
+    assert_null(limits_device(*state, "nic", "10de:2330", NULL));
 }
 
 static int starts(const char *s, const char *with)
@@ -281,7 +275,7 @@ TEST(the_format_is_strict)
         char err[1024] = "", where[256];
         scratch_open(&s);
         scratch_put(&s, "hardware/a.yaml", cases[i].text);
-        struct limits *l = limits_load(s.root, err, sizeof(err));
+        struct limits *l = limits_load(s.root, NULL, err, sizeof(err));
         snprintf(where, sizeof(where), "%s/hardware/a.yaml%s ", s.root, cases[i].line);
         scratch_close(&s);
         if (!l != !!cases[i].line ||
@@ -295,11 +289,11 @@ TEST(a_folder_without_figures_is_an_error)
 {
     char err[1024] = "";
     struct scratch s;
-    assert_null(limits_load("/nonexistent", err, sizeof(err)));
+    assert_null(limits_load("/nonexistent", NULL, err, sizeof(err)));
     assert_non_null(strstr(err, "/nonexistent/hardware"));
     scratch_open(&s);
     scratch_folder(&s, "hardware");
-    assert_null(limits_load(s.root, err, sizeof(err)));
+    assert_null(limits_load(s.root, NULL, err, sizeof(err)));
     assert_non_null(strstr(err, s.root));
     scratch_close(&s);
 }

@@ -8,7 +8,7 @@
 static int load_shipped(void **state)
 {
     char err[1024] = "";
-    *state = limits_load("configs", err, sizeof(err));
+    *state = limits_load("configs", NULL, err, sizeof(err));
     if (!*state)
         print_error("%s\n", err);
     return *state ? 0 : -1;

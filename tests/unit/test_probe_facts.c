@@ -592,7 +592,7 @@ TEST(test_switch_below_a_switch)
 {
     static const char *const relations[] = {"PXB", "PIX", "PXB"};
     char err[1024] = "";
-    struct limits *figures = limits_load("configs", err, sizeof(err));
+    struct limits *figures = limits_load("configs", NULL, err, sizeof(err));
 
     assert_non_null(figures);
     for (int idle = 0; idle < 2; idle++) {

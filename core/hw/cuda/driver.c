@@ -394,23 +394,6 @@ static void cuda_reason_init(int code, const char *said, char *error, size_t len
             said);
 }
 
-/* The oldest driver that runs programs of a major version of CUDA (its release notes, table of
- * drivers: minor version compatibility). */
-static const char *oldest_driver(int major)
-{
-    return major == 11 ? "450" : major == 12 ? "525" : major == 13 ? "580" : "that came with it";
-}
-
-/* The driver is too old for this build; versions as 13000. */
-static void cuda_reason_version(int driver, int build, char *error, size_t len)
-{
-    snprintf(
-        error, len,
-        "the driver supports CUDA %d.%d, this build needs %d.0: install driver %s or newer, or "
-        "build with an older CUDA toolkit",
-        driver / 1000, driver % 1000 / 10, build / 1000, oldest_driver(build / 1000));
-}
-
 #define TEXT(x)        #x
 #define TEXT_OF(x)     TEXT(x) /* after the header's macros: cuMemAlloc_v2 */
 #define FUNCTION(name) {TEXT_OF(name), offsetof(struct cuda_driver, name)},
@@ -496,7 +479,17 @@ static int check_version(struct cuda_driver *driver, char *error, size_t len)
         return explain(driver, result, error, len);
     /* Within a major version any driver runs what any toolkit made for its GPU. */
     if (driver->version / 1000 < CUDA_VERSION / 1000) {
-        cuda_reason_version(driver->version, CUDA_VERSION, error, len);
+        /* The oldest that runs programs of a major version: CUDA's release notes, table of drivers
+         * (minor version compatibility). */
+        snprintf(
+            error, len,
+            "the driver supports CUDA %d.%d, this build needs %d.0: install driver %s or newer, or "
+            "build with an older CUDA toolkit",
+            driver->version / 1000, driver->version % 1000 / 10, CUDA_VERSION / 1000,
+            (CUDA_VERSION / 1000) == 11   ? "450"
+            : (CUDA_VERSION / 1000) == 12 ? "525"
+            : (CUDA_VERSION / 1000) == 13 ? "580"
+                                          : "that came with it");
         return -ELIBBAD;
     }
     return 0;

@@ -8,7 +8,6 @@ load tree
 setup() {
     top="$(cd "$BATS_TEST_DIRNAME/../.." && pwd)"
     cd "$top" || return 1
-    bin="${PLUMB_BIN:-$top/build/bin}"
     export PLUMB_CONFIGS=$top/configs
     work=$BATS_TEST_TMPDIR
 }
@@ -42,51 +41,6 @@ END
     rm build -rf tree/build/bin/plumb-dial
     "$new" compare a b --csv - 2>/dev/null | cmp - pairs.csv
     "$new" report a | grep -q '^Dial  *by hand'
-}
-
-# A run of before, as if its benchmark had told of its rows, and had another name.
-renamed() { # renamed RUN FROM TO
-    cp -r "$top/results/reference/$1" "$work/$1-$3"
-    rm -rf "$work/$1-$3/plots" "$work/$1-$3/report.html"
-    [ "$2" = "$3" ] || mv "$work/$1-$3/$2.csv" "$work/$1-$3/$3.csv"
-    [ ! -e "$work/$1-$3/samples/$2.csv" ] || [ "$2" = "$3" ] || mv "$work/$1-$3/samples/$2.csv" "$work/$1-$3/samples/$3.csv"
-    "$bin/plumb-$2" --csv --describe | python3 -c '
-import csv, json, os, sys
-folder, old, new = sys.argv[1:]
-said = json.load(sys.stdin)["rows"]
-meta = json.load(open(folder + "/run.json"))
-meta["benchmarks"] = {new: said}
-json.dump(meta, open(folder + "/run.json", "w"))
-plan = list(csv.reader(open(folder + "/plan.csv")))
-at = plan[0].index("bench")
-with open(folder + "/plan.csv", "w") as out:
-    write = csv.writer(out, lineterminator="\n")
-    write.writerow(plan[0])
-    for row in plan[1:]:
-        if row[at] != old:
-            continue
-        row[at] = new
-        write.writerow(row)
-for name in os.listdir(folder):
-    if name.endswith(".csv") and name not in ("plan.csv", new + ".csv"):
-        os.remove(folder + "/" + name)
-' "$work/$1-$3" "$2" "$3"
-}
-
-@test "two runs whose benchmark has another name pair and judge as they did, and are reported alike" {
-    local name
-    for name in gemm foo; do
-        renamed xeon-avx512-2vcpu gemm $name
-        renamed epyc-zen5-2vcpu gemm $name
-        "$bin/plumb" compare "$work/xeon-avx512-2vcpu-$name" "$work/epyc-zen5-2vcpu-$name" --csv - 2>/dev/null |
-            sed 's/\bgemm\([ |]\)/foo\1/g' | sort >"$work/$name.pairs"
-        "$bin/plumb" report "$work/epyc-zen5-2vcpu-$name" --out "$work/out" 2>/dev/null |
-            sed '/^report:/d; s/\bplumb gemm /plumb foo /' >"$work/$name.said"
-    done
-    [ "$(grep -c ',compared,' "$work/foo.pairs")" -eq 7 ]
-    cmp "$work/gemm.pairs" "$work/foo.pairs"
-    cmp "$work/gemm.said" "$work/foo.said"
-    grep -q '^Matrix core' "$work/foo.said"
 }
 
 # In texts of the code, a benchmark is named by its program, beside the word bench, or, where its name is no everyday word, at all.

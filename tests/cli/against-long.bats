@@ -4,7 +4,7 @@
 # shellcheck disable=SC2154 # of variables that the files of this name share
 # plumb run --against: two targets in turn, on the null benchmark; what starts them is a script that notes whose turn it is.
 
-bats_require_minimum_version 1.5.0
+load common
 load against
 
 # took_turns: each run says of each launch whether it went first, as in `planned`, a dry run's.
@@ -21,7 +21,7 @@ in_order() {
     sed 1d planned | cut -d, -f2,6 | sed 's/,/ /; s/ --budget.*//' | cmp - <(sed 's/^one/a/; s/^two/b/; s/ --budget.*//' turns)
 }
 
-@test "both are run folders like any other, and know of each other" {
+@test "both are run folders like any other, know of each other, and have the turns that a dry run prints" {
     in_turn || judged $?
     for side in a b; do
         [ "$(column r/$side/plan.csv state | sort | uniq -c | tr -s ' ')" = " 12 done" ]
@@ -39,7 +39,7 @@ for side, other in (("a", "b"), ("b", "a")):
     assert "SIDE=" in m["against"]["command"], m["against"]
     # How to do it again, which no agent can be told by itself.
     assert m["command"][:4] == ["plumb", "run", "t.yaml", "--of"] and m["command"][-1] == "--no-report", m["command"]
-    assert m["machine"]["cpu"], "the machine was not probed"
+    assert m["machine"]["cpu"]
 END
     [ "$(cut -d, -f3-7 r/a/plan.csv)" = "$(cut -d, -f3-7 r/b/plan.csv)" ]
 }
@@ -76,32 +76,11 @@ sys.exit(bool(select.select([], [pipe], [], 0)[1]))' "$(pgrep -f "$1")" 2> /dev/
     "$plumb" run long.yaml --against "exec $work/two/slow 600; " --out r 2> err 3>&- &
     until_full "^$work/two/slow 600"
     pkill -INT -f "^$plumb run long.yaml --against exec $work/"
-    started=$SECONDS status=0
-    wait $! || status=$?
-    [ "$status" -eq 4 ]
+    started=$SECONDS
+    reaped 4 $!
     ((SECONDS - started < 300))
     [ ! -e r ]
     none_left
-}
-
-@test "the suites that come with it are balanced in each case, whatever the seed" {
-    for suite in quick node gpu net cluster; do
-        for seed in 0 1 2; do
-            "$plumb" run $suite --seed $seed --against "$plumb" --dry-run > all
-            sed 1d all | cut -d, -f2,3 | tr , ' ' > order
-            balanced order
-        done
-    done
-}
-
-@test "turns are taken as a dry run prints them, and are in the plan of both runs" {
-    dry_run > planned
-    in_turn || judged $?
-    in_order
-    took_turns
-    # Another run has none.
-    "$plumb" run t.yaml --out alone --no-report
-    [[ "$(head -n 1 alone/plan.csv)" != *turn* ]]
 }
 
 # stops_without SIDE: this target dies of a launch that does not find the file `allowed`, and removes it.
@@ -159,9 +138,7 @@ END
 @test "two runs whose plans do not belong together are damaged" {
     in_turn || judged $?
     sed -i '2s/,[a-z]*$/,second/' r/a/plan.csv r/b/plan.csv
-    run "$plumb" run --resume r --no-report
-    [ "$status" -eq 5 ]
-    [[ "$output" == *"'r' is damaged: "* ]]
+    told 5 "'r'" "$plumb" run --resume r --no-report
 }
 
 @test "a target that is slower is told, though the level drifts more than that" {
@@ -187,11 +164,9 @@ END
     told=$output
     [ "$status" -eq 1 ]
     [ ! -e r/report.html ]
-    run --separate-stderr "$plumb" compare r/a r/b
-    echo "$output"
-    [ "$status" -eq 1 ]
+    run -1 --separate-stderr "$plumb" compare r/a r/b
     [ "$told" = "$output" ]
-    [[ "$output" == *"measured in turn: "* ]]
+    pairs() { column pairs.csv by_pairs | sort -u; } # does the comparison take the launches for pairs?
     # A launch that is lost on one side takes its partner with it, and no other. (By themselves, the launches differ by more than the loss.)
     cp -r r lost
     python3 - <<'END'
@@ -205,13 +180,11 @@ for side, repeat in (("a", "1"), ("b", "6")):
             row[at["status"]], row[at["value"]] = "failed", ""
     csv.writer(open(path, "w"), lineterminator="\n").writerows(rows)
 END
-    run "$plumb" compare lost/a lost/b
-    echo "$output"
-    [ "$status" -eq 1 ]
-    [[ "$output" == *"B failed in 3 cases"* ]]
+    run -1 "$plumb" compare lost/a lost/b --csv pairs.csv
+    [ "$(pairs) $(column pairs.csv a_launches | uniq -c | xargs) $(column pairs.csv b_launches | uniq -c | xargs)" = 'yes 3 6 3 6' ]
+    [ "$(grep -c ',1 of 8 .* B ' pairs.csv)" -eq 3 ]
     # The same data, not known to be pairs: nothing can be said.
     sed -i 's/"pair": "[^"]*"/"pair": "another"/' r/a/run.json
-    run "$plumb" compare r/a r/b
-    [ "$status" -eq 3 ]
-    [[ "$output" != *"measured in turn"* ]] || [[ "$output" == *"or both measured in turn"* ]]
+    run -3 "$plumb" compare r/a r/b --csv pairs.csv
+    [ "$(pairs)" = no ]
 }

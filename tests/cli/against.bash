@@ -12,7 +12,7 @@ setup() {
     for side in one two; do
         mkdir -p "$side"
         cp "$plumb" "$side/plumb"
-        cat > "$side/plumb-null" <<END
+        script "$side/plumb-null" <<END
 #!/bin/sh
 case " \$* " in
 *" --csv "*)
@@ -22,7 +22,6 @@ case " \$* " in
 esac
 exec "$bin/plumb-null" "\$@"
 END
-        chmod +x "$side/plumb-null"
         ln -s "$(command -v sleep)" "$side/slow"
     done
     printf 'suite: t\nabout: a test\ndefaults: {repeat: 4, budget: 5ms, warmup: 1ms}\ncases:\n  - {bench: "null", number: [1, 2, 3]}\n' > t.yaml
@@ -75,24 +74,9 @@ dry_run() {
 # launch N: whose is it, one or two?
 launch() { dry_run | sed -n "$(($1 + 1))p" | cut -d, -f2 | sed 's/a/one/; s/b/two/'; }
 
-left_over() { pgrep -f "$work/(one|two)/"; }
+none_left() { in_time 1800 eval "! pgrep -f '$work/(one|two)/' > /dev/null"; }
 
-none_left() { # within 10 s
-    for _ in $(seq 6000); do
-        left_over > /dev/null || return 0
-        sleep 0.3
-    done
-    left_over -a
-    return 1
-}
-
-wait_for_turns() { # wait_for_turns N
-    for _ in $(seq 6000); do
-        [ -e turns ] && [ "$(wc -l < turns)" -ge "$1" ] && return 0
-        sleep 0.2
-    done
-    return 1
-}
+wait_for_turns() { in_time 1200 eval "[[ -e turns && \$(wc -l < turns) -ge $1 ]]"; } # wait_for_turns N
 
 # long.yaml: t.yaml, but longer than what fits into a pipe.
 long_suite()

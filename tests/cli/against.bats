@@ -3,7 +3,7 @@
 # shellcheck disable=SC2154 # of variables that the files of this name share
 # plumb run --against: two targets in turn, on the null benchmark; what starts them is a script that notes whose turn it is.
 
-bats_require_minimum_version 1.5.0
+load common
 load against
 
 @test "two targets are measured in turn, the one that comes first alternating in each case, with the same data" {
@@ -52,8 +52,7 @@ esac
 END
     "$plumb" run margins.yaml --out alone --no-report
     [ "$(margins alone)" = $'1 0.01\n2 0.01\n3 ' ]
-    run "$plumb" run margins.yaml --of "$work/one/plumb" --against "$work/two/plumb" --out r --no-report
-    [ "$status" -eq 1 ]
+    run -1 "$plumb" run margins.yaml --of "$work/one/plumb" --against "$work/two/plumb" --out r --no-report
     [ "$(margins r/a)" = "$(margins alone)" ]
     [ "$(margins r/b)" = "$(margins alone)" ]
     [ "$(judged_by r)" = $'0.01 worse\n0.01 worse\n0.05 equivalent' ]
@@ -65,10 +64,8 @@ END
     in_turn 2> err 3>&- &
     wait_for_turns 2
     pkill -INT -f "^$plumb run t.yaml --of SIDE=one $work/"
-    status=0
-    wait $! || status=$?
-    [ "$status" -eq 4 ]
-    grep -q 'interrupted: 1 of 24 .* run --resume r' err
+    reaped 4 $!
+    grep -q ' 1 of 24 .* run --resume r' err
     none_left
     rm "$slow"
     run "$plumb" run --resume r --no-report
@@ -81,37 +78,26 @@ END
 }
 
 @test "a target that cannot be started, dies or talks is named, with what it said" {
-    run "$plumb" run t.yaml --against "echo no route to guest >&2; exit 255; true" --out r
-    [ "$status" -eq 4 ]
-    [[ "$output" == *"target b ended: no route to guest (status 255); "*": echo no route"* ]]
+    run -4 "$plumb" run t.yaml --against "echo no route to guest >&2; exit 255; true" --out r
+    [[ "$output" == *"target b "*" no route to guest (status 255)"*": echo no route"* ]] # its own words, and its command
     [ ! -e r ]
-    run "$plumb" run t.yaml --against "echo Welcome to the guest;" --out r
-    [ "$status" -eq 2 ]
-    [[ "$output" == *"target b "*"'Welcome to the guest'"* ]]
-    [ ! -e r ]
-    # It is gone before it was told all.
-    long_suite
-    run "$plumb" run long.yaml --against "echo Welcome to the guest; exit 0;" --out r
-    [ "$status" -eq 2 ]
-    [[ "$output" == *"target b "*"'Welcome to the guest'"* ]]
-    run "$plumb" run long.yaml --against "exit 9;" --out r
-    [ "$status" -eq 4 ]
-    [[ "$output" == *"target b ended: "*"(status 9)"* ]]
+    long_suite # the second is gone before it was told all of that
+    for words in 't.yaml|echo Welcome;' 'long.yaml|echo Welcome; exit 0;'; do
+        told 2 "target b *'Welcome'" "$plumb" run "${words%|*}" --against "${words#*|}" --out r
+        [ ! -e r ]
+    done
+    told 4 'target b *(status 9)' "$plumb" run long.yaml --against "exit 9;" --out r
     [ ! -e r ]
     # shellcheck disable=SC2016 # these scripts expand them
-    printf '#!/bin/sh\nkill -KILL $PPID\n' > two/plumb-null.killer
-    chmod +x two/plumb-null.killer
+    printf '#!/bin/sh\nkill -KILL $PPID\n' | script two/plumb-null.killer
     # shellcheck disable=SC2016
     sed -i '1a case " $* " in *" --csv "*) [ "$(wc -l < '"$work"'/turns)" -lt 4 ] || exec '"$work"'/two/plumb-null.killer ;; esac' two/plumb-null
-    run in_turn
-    [ "$status" -eq 4 ]
-    [[ "$output" == *"target b ended: "*"(status 137)"* ]]
-    [[ "$output" == *"of 24 launches "*"--resume"* ]]
+    run -4 in_turn
+    [[ "$output" == *"target b "*"(status 137)"*" of 24 "*"--resume"* || "$output" == *" of 24 "*"--resume"*"target b "*"(status 137)"* ]]
 }
 
 @test "a dry run prints the turns and runs nothing" {
-    run --separate-stderr in_turn --dry-run
-    [ "$status" -eq 0 ]
+    run -0 --separate-stderr in_turn --dry-run
     [ "$(wc -l <<< "$output")" -eq 25 ]
     [ ! -e turns ] && [ ! -e r ]
 }
@@ -119,11 +105,7 @@ END
 @test "options that say nothing of a run in turn are refused" {
     for option in "--hosts hosts" "--launcher ssh" "--slots 2" "--repeat 2"; do
         # shellcheck disable=SC2086 # two words
-        run "$plumb" run t.yaml --against true $option
-        [ "$status" -eq 2 ]
-        [[ "$output" == *"--against"* ]]
+        told 2 --against "$plumb" run t.yaml --against true $option
     done
-    run "$plumb" run t.yaml --of true
-    [ "$status" -eq 2 ]
-    [[ "$output" == *"--of "*"--against"* ]]
+    told 2 '--of *--against' "$plumb" run t.yaml --of true
 }

@@ -4,7 +4,6 @@
 # plumb-allreduce on one machine: what holds where nothing else runs.
 
 # takes: machine
-bats_require_minimum_version 1.5.0
 load rows
 load processes
 load allreduce

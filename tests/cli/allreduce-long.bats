@@ -5,7 +5,6 @@
 # plumb-allreduce on one machine: what it counts, what it finds, and what it refuses.
 
 # takes: spinners
-bats_require_minimum_version 1.5.0
 load rows
 load processes
 load allreduce
@@ -31,28 +30,9 @@ load allreduce
     allreduce --np 3 --ranks 3 --size 40K --in-place --budget 10ms --root 1,2 --op broadcast,reduce,gather,scatter
     all_good
     [ "$(cells root | sort -u | xargs)" = "1 2" ]
-    allreduce --np 3 --ranks 3 --size 40K --root 3 --op reduce
-    [ "$status" -eq 2 ]
-    grep -q -- "--root 3: .* 0 to 2" "$err"
-    allreduce --np 3 --ranks 3 --size 300K --root 2 --op scatter --inject corrupt
-    [ "$status" -eq 1 ]
-    [[ $(of time reason) == *"element "*", must be "* ]]
-}
-
-@test "on one CPU the ranks take at most that one, whatever they do and however short it is" {
-    local transport cpu
-    cpu=$(taskset -cp $$ | grep -o '[0-9]*$')
-    for transport in shm tcp; do
-        status=0
-        taskset -c "$cpu" timeout 600 "$bin" --csv --budget 100ms --warmup 10ms --min-samples 5 --np 4 --ranks 1,2,4 --transport $transport --size 8,4K,1M \
-            --op allreduce,reduce-scatter,all-gather,broadcast,all-to-all,send-receive >"$out" 2>"$err" || status=$?
-        all_good
-        paste -d'|' <(cells metric) <(cells scope) <(cells value) <(cells op) <(cells ranks) <(cells size) | awk -F'|' '
-            $1 != "cpu_cores" || $2 != "threads" { next }
-            { n++ }
-            !($3 > 0 && $3 <= 1.001) { print; bad = 1 } # two clocks, of which one may be slewed
-            END { exit bad || n < 48 }'
-    done
+    warned 2 "--root 3* 2" allreduce --np 3 --ranks 3 --size 40K --root 3 --op reduce
+    exits 1 allreduce --np 3 --ranks 3 --size 300K --root 2 --op scatter --inject corrupt
+    [[ $(of time reason) == *"element "* ]]
 }
 
 @test "every type and reduction of ours; averages and sums of fp8 are NCCL's alone" {
@@ -65,30 +45,6 @@ load allreduce
     cells reason | grep -q -- '--redop sum, .*--backend nccl'
     allreduce --np 2 --ranks 2 --size 60K --dtype e5m2 --budget 20ms
     cells reason | grep -q 'fp8 .*--backend nccl'
-}
-
-@test "algbw is bytes over time, busbw its factor; a rank alone has none" {
-    local op factor
-    for op in allreduce:1.5 reduce-scatter:0.75 all-gather:0.75 broadcast:1 all-to-all:0.75 send-receive:1 reduce:1 gather:0.75 scatter:0.75; do
-        factor=${op#*:}
-        allreduce --np 4 --ranks 1,4 --size 64K --op "${op%:*}" --max-samples 5 --budget 20s # odd: the median is one of them
-        all_good
-        [ "$(of time vector_bytes 4)" -eq 65536 ]
-        [ -z "$(of busbw value 1)" ]
-        awk -v us="$(of time value 4)" -v alg="$(of algbw value 4)" -v bus="$(of busbw value 4)" -v factor="$factor" '
-            BEGIN { a = alg * us / 65.536; b = bus / alg / factor
-                    print a, b; exit !(a > 0.999 && a < 1.001 && b > 0.999 && b < 1.001) }'
-    done
-}
-
-@test "one wrong element is found, in every operation, and told with its rank: wrong, exit 1" {
-    local op
-    for op in allreduce reduce-scatter all-gather all-to-all send-receive reduce gather scatter; do
-        allreduce --np 3 --ranks 3 --size 300K --op $op --inject corrupt
-        [ "$status" -eq 1 ]
-        [ "$(cells status | head -n 1)" = wrong ]
-        [[ $(of time reason) == *"rank "*"element "*", must be "* ]]
-    done
 }
 
 @test "a rank that never runs ends the point in time, by name; the next one is measured" {
@@ -174,14 +130,4 @@ exec_rank() {
     [ "$(cells vector_bytes | sort -nu | xargs)" = "1024 4096 16384" ]
     [ "$(cells dtype | sort -u) $(cells redop | sort -u)" = "f32 max" ]
     paste -d' ' <(cells metric) <(cells samples) <(cells inner_repeat) | awk '{ print } $1 == "time" { n++; if ($2 * $3 < 20 || $2 * $3 > 25) bad = 1 } END { exit bad || n != 3 }'
-}
-
-@test "a model's gradients, fused to buckets, are one operation" {
-    allreduce --np 2 --ranks 2 --model resnet50 --bucket 4M,64M --dtype bf16 --budget 300ms
-    all_good
-    [ "$(cells vector_bytes | sort -u | xargs)" = 51114064 ]
-    [ "$(cells bucket | sort -nu | xargs)" = "4194304 67108864" ]
-    run "$bin" --model resnet5 --np 2
-    [ "$status" -ne 0 ]
-    [[ $output == *resnet5* ]]
 }

@@ -4,10 +4,8 @@
 
 setup()
 {
-    cd "$BATS_TEST_DIRNAME/../.." || exit
-    bin=${PLUMB_BIN:-build/bin}/plumb-null
+    paths_of null
     quick="--budget 20s --max-samples 2000" # ends with the samples, however busy this machine is
-    out=$BATS_TEST_TMPDIR/out err=$BATS_TEST_TMPDIR/err
 }
 
 bench() { measure "$@"; }

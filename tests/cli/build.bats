@@ -5,6 +5,8 @@
 # core with two benchmarks and no harness, so that it is quick; as if nothing were there that is not needed, and for the
 # GPU module with a made-up nvcc.
 
+load common
+
 setup_file()
 {
     root=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
@@ -83,8 +85,7 @@ compiled()
 }
 
 @test "the first build ends with what was found, what it is for and what to install" {
-    build
-    [ "$status" -eq 0 ]
+    exits 0 build
     [ -x build/bin/plumb-null ]
     [ -x build/bin/plumb ]
     grep -qE '^  hwloc +[0-9.]+ +puts threads' <<<"$output"
@@ -93,8 +94,7 @@ compiled()
 }
 
 @test "the second build does nothing and says nothing" {
-    build
-    [ "$status" -eq 0 ]
+    exits 0 build
     [ -z "$output" ]
 }
 
@@ -117,8 +117,7 @@ sqlite3 sqlite3 libsqlite3-dev
 sodium libsodium libsodium-dev
 END
     lacking "$all"
-    build
-    [ "$status" -eq 0 ]
+    exits 0 build
 }
 
 @test "without MPI and verbs net is built, says what it lacks, and measures on this machine" {
@@ -126,9 +125,8 @@ END
     for part in MPI libibverbs librdmacm; do
         grep -qE "^  $part +- +net[:,] .* lib[a-z]+-dev" <<<"$output"
     done
-    grep -q 'net is built without: .*(MPI).*(libib' <<<"$output"
-    build
-    [ "$status" -eq 0 ]
+    grep -q 'net .*(MPI).*(libib' <<<"$output"
+    exits 0 build
     [ ! -e build/lib/plumbline ]
     build/bin/plumb-net --transport shm --pattern latency --size 64 --budget 50ms --csv | grep -qE ',(ok|noisy),'
     build/bin/plumb-net --transport rdma --csv | grep -q ',skipped,.*install libibverbs-dev and librdmacm-dev'
@@ -142,9 +140,8 @@ END
         build config
         skip "MPI, libibverbs or librdmacm is not installed here"
     fi
-    [[ $output != *'net is built without'* ]]
-    build
-    [ "$status" -eq 0 ]
+    [[ $output != *'(MPI)'* ]]
+    exits 0 build
     nm -D --defined-only build/lib/plumbline/plumb-mpi.so | grep -q ' plumb_mpi_module$'
     nm -D --defined-only build/lib/plumbline/plumb-rdma.so | grep -q ' plumb_rdma_module$'
     objdump -p build/bin/plumb-net | grep -q 'NEEDED.*sodium'
@@ -154,14 +151,12 @@ END
     [ -f "$BATS_TEST_TMPDIR/stage/opt/plumbline/lib/plumbline/plumb-rdma.so" ]
     lacking "$all"
     build config
-    build
-    [ "$status" -eq 0 ]
+    exits 0 build
 }
 
 @test "other flags build everything again, the same flags nothing" {
     sources=$(find core benches harness -name '*.c' -not -path '*/cuda/*' -not -path '*/mpi/*' -not -path '*/nccl/*' -not -path '*/rdma/*' | wc -l)
-    run env PATH="$tools:$PATH" CFLAGS=-O1 make
-    [ "$status" -eq 0 ]
+    run -0 env PATH="$tools:$PATH" CFLAGS=-O1 make
     [ "$(compiled)" -eq "$sources" ]
     run env PATH="$tools:$PATH" CFLAGS=-O1 make
     [ "$(compiled)" -eq 0 ]
@@ -178,16 +173,14 @@ END
 
 @test "a new benchmark is found by itself" {
     sed 's/"null"/"second"/' benches/null/null.c >benches/second.c
-    build
-    [ "$status" -eq 0 ]
+    exits 0 build
     build/bin/plumb-second --version | grep -q '^plumb-second '
     rm benches/second.c build/bin/plumb-second
 }
 
 @test "SAN=1 builds to a folder of its own, with both sanitizers" {
     grep -q '^HAVE_SANITIZERS := yes' build/config.mk || skip "the compiler has no sanitizers"
-    build SAN=1
-    [ "$status" -eq 0 ]
+    exits 0 build SAN=1
     nm build-san/bin/plumb-null | grep -q __asan_
     nm build-san/bin/plumb-null | grep -q __ubsan_
     build-san/bin/plumb-null --budget 50ms
@@ -197,8 +190,7 @@ END
 }
 
 @test "install: programs, suites and documents, under DESTDIR" {
-    build install DESTDIR="$BATS_TEST_TMPDIR/stage" PREFIX=/opt/plumbline
-    [ "$status" -eq 0 ]
+    exits 0 build install DESTDIR="$BATS_TEST_TMPDIR/stage" PREFIX=/opt/plumbline
     at=$BATS_TEST_TMPDIR/stage/opt/plumbline
     [ -x "$at/bin/plumb-null" ]
     [ -f "$at/share/plumbline/configs/quick.yaml" ]
@@ -219,8 +211,7 @@ with_nvcc()
 @test "with nvcc the module is built, for every generation of GPUs it knows from 7.0 on" {
     with_nvcc
     grep -q 'GPUs: built, .* 7.0 7.5 8.0 8.6 8.9 9.0 10.0 12.0 .*PTX' <<<"$output"
-    build
-    [ "$status" -eq 0 ]
+    exits 0 build
     nm -D --defined-only build/lib/plumbline/plumb-cuda.so | grep -q ' plumb_gpu_module$'
     for code in 70 75 80 86 89 90 100 120; do
         grep -q -- "arch=compute_$code,code=sm_$code " "$tools/asked"
@@ -252,8 +243,7 @@ with_nvcc()
     mkdir -p tests/machines/compose.d tests/machines/recorded/root/proc
     cp "$root"/tests/machines/{compose,rules.mk} tests/machines
     cp "$root"/tests/machines/compose.d/{kvm-virtio,kvm-sriov} tests/machines/compose.d
-    build machines
-    [ "$status" -eq 0 ]
+    exits 0 build machines
     [ "$(<build/machines/kvm-virtio/root/sys/class/net/lo/operstate)" = unknown ]
     [ -d build/machines/kvm-sriov/root/sys ]
     [ build/machines/recorded/root/proc -ef tests/machines/recorded/root/proc ]
@@ -277,8 +267,7 @@ with_nvcc()
 }
 
 @test "make clean leaves the sources alone" {
-    build clean
-    [ "$status" -eq 0 ]
+    exits 0 build clean
     [ ! -e build ]
     [ ! -e build-san ]
     [ -f core/bench/main.c ]

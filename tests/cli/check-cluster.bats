@@ -3,6 +3,8 @@
 # tier: long
 # What scripts/check-cluster makes of made-up rows: 8 hosts of 12.5 MB/s, one at half.
 
+load common
+
 setup() {
     cd "$BATS_TEST_DIRNAME/../.." || exit
     folder=$BATS_TEST_TMPDIR
@@ -34,45 +36,37 @@ judge() {
 }
 
 @test "a model that predicts, and the host that is slow named: good" {
-    judge
-    [ "$status" -eq 0 ]
+    exits 0 judge
     [[ $output != *BAD* ]]
     [[ $output == *'4 MiB: the model predicts 1.000'* ]]
 }
 
 @test "8 ranks off the model by more than 10 %" {
     rows 1.15
-    judge
-    [ "$status" -eq 1 ]
+    exits 1 judge
     [[ $output == *'BAD   1 MiB: '*' 0.870'* ]]
     rows 1.05
-    judge
-    [ "$status" -eq 0 ]
+    exits 0 judge
 }
 
 @test "the slow host is not named, or another is" {
     : >"$folder/report"
-    judge
-    [ "$status" -eq 1 ]
+    exits 1 judge
     [[ $output == *'BAD   '*' no host '* ]]
     echo "slow: bandwidth: node4: its 7 links carry 0.50 of the others'" >"$folder/report"
-    judge
-    [ "$status" -eq 1 ]
+    exits 1 judge
 }
 
 @test "a host that was not slowed is slow, the one that was is not" {
     sed -i 's/\(node[^5],node[^5],.*\),0.012/\1,0.006/' "$folder/net.csv"
-    judge
-    [ "$status" -eq 1 ]
+    exits 1 judge
     [[ $output == *'BAD   node5: '*' 7 links '*' 1.00 '* ]]
 }
 
 @test "a row that was not measured, or a number of ranks that is missing" {
     sed -i '/^4,/s/noisy/failed/' "$folder/allreduce.csv"
-    judge
-    [ "$status" -eq 1 ]
+    exits 1 judge
     sed -i '/^[48],/d' "$folder/allreduce.csv"
-    judge
-    [ "$status" -eq 1 ]
+    exits 1 judge
     [[ $output == *'BAD   0 sizes of 1 MiB'* ]]
 }

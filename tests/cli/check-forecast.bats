@@ -3,10 +3,12 @@
 # tier: long
 # What scripts/check-forecast makes of another simulator's steps: of rings whose truth is written down here, and of published steps.
 
+load common
+
 setup() {
     cd "$BATS_TEST_DIRNAME/../.." || exit
     # Each rank passes its part on 2 (n - 1) times: 10 us, and 12.5 GB/s. A sum begins when its layer has ended, and the sum before.
-    cat >"$BATS_TEST_TMPDIR/rings" <<'END'
+    script "$BATS_TEST_TMPDIR/rings" <<'END'
 #!/usr/bin/env python3
 import os
 import sys
@@ -19,7 +21,6 @@ for _ in range(int(layers)):
     free = max(at, free) + 2 * (ranks - 1) * (1e-5 + size / ranks / 12.5e9) * longer
 print(free)
 END
-    chmod +x "$BATS_TEST_TMPDIR/rings"
 }
 
 judge() {
@@ -27,15 +28,13 @@ judge() {
 }
 
 @test "rings as the forecast has them: good" {
-    judge
-    [ "$status" -eq 0 ]
+    exits 0 judge
     [[ $output != *BAD* ]]
     [ "$(grep -c '^good  a step' <<<"$output")" -eq 4 ]
 }
 
 @test "rings of more ranks than the forecast knows that take 5 % longer are not within 2 %" {
-    LONGER=1.05 judge
-    [ "$status" -eq 1 ]
+    LONGER=1.05 exits 1 judge
     [[ $output == *'BAD   sums alone, 32 ranks'* ]]
 }
 

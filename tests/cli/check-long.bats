@@ -4,7 +4,7 @@
 # shellcheck disable=SC2154 # of variables that the files of this name share
 # plumb check: the gate's exit codes, its files, its history, and what CI makes of it, on made-up run folders.
 
-bats_require_minimum_version 1.5.0
+load common
 load made
 load check
 
@@ -19,9 +19,9 @@ load check
     made b --seed 6
     check 0 b --baseline all --json j.json --markdown m.md
     for file in out m.md; do
-        grep -q 'cut (interrupted)' $file
-        grep -q 'other (of host guest3)' $file
-        grep -q 'full (of suite full)' $file
+        grep -q 'cut .*interrupted' $file
+        grep -q 'other .*guest3' $file
+        grep -q 'full .*suite full' $file
     done
     [ "$(json j.json "o['baseline']['runs']")" = "['n1', 'n2']" ]
     for run in cut other full; do
@@ -50,7 +50,7 @@ load check
     made n3 --seed 3 --cases 3 --level-spread .002 --shift 'memory*=0.95'
     "$plumb" check n3 --update-baseline --json j.json > out || true
     [ "$(json j.json "[(c['decision'], c['likely']) for c in o['cases'] if c['key'].startswith('memory|')]")" = "[('inconclusive', True)]" ]
-    fact history | grep -q 'no baseline.*1 case.*(memory triad.*: 5.2[0-9]* %)'
+    fact history | grep -q '(memory triad.*: 5.2[0-9]* %)'
     [ "$(json j.json "o['kept']['good'], o['cases_likely']")" = '(False, 1)' ]
     made n4 --seed 4 --cases 3 --level-spread .002
     "$plumb" check n4 --update-baseline > out || true
@@ -81,7 +81,7 @@ END
     losses=(--shift '[gmc]*=0.94')
     made n2 --seed 2 "${losses[@]}"
     check 3 n2 --update-baseline --json j.json
-    grep -qE '^INCONCLUSIVE .*[0-9]+ of [0-9]+ cases .*\((5.[5-9]|6.[0-5]) %.*[0-9]+ gained\)' out
+    json j.json "o['moved_together']['down'] > 20 and .935 < o['moved_together']['ratio'] < .945" | grep -qx True
     [ "$(json j.json "o['kept']['good'], o['cases_doubtful'] > 5")" = '(False, True)' ]
     [ "$(json j.json "o['moved_together']['seen'], o['counts']['regressed'], {c['doubt'] for c in o['cases']} & {'together'}")" = "(True, 0, {'together'})" ]
     mkdir all
@@ -90,17 +90,15 @@ END
 }
 
 @test "a loss that the margin lets pass is told, and none that is smaller is said to have been seen" {
-    made a --seed 1
     made b --seed 2 --shift 'gemm f32*=0.915'
     check 0 b --baseline a --margin 10% --json j.json
-    grep -qE "^ok: .*[0-9]+ cases.* (8|9).[0-9]* % of 10 % in 'gemm" out
+    grep -qE "^ok: .* (8|9).[0-9]* % .*10 % .*'gemm" out
     [ "$(json j.json "o['cases_lost_within_margin'] > 0")" = True ]
     # the run's own plan does not loosen what it is held to
     made c --seed 2 --shift 'gemm f32*=0.915' --margin 0.1
     check 1 c --baseline a
     made d --seed 1 --margin 0.1
-    check 3 c --baseline d --detect 5% --json j.json
-    [ "$(json j.json "o['cases_unseen']")" = "$judged" ]
+    gives 3 "o['cases_unseen']" "$judged" c --baseline d --detect 5%
 }
 
 @test "the last good runs are the level, the first ones the anchors: a slow loss is found against these" {
@@ -111,13 +109,11 @@ END
     made n6 --seed 6 --shift 'memory triad 1073741824 *=0.9'
     check 1 n6 --update-baseline
     made n7 --seed 7
-    check 0 n7 --baseline history:2 --json j.json
-    [ "$(json j.json "[o['baseline'][k] for k in ('runs', 'anchors')]")" = "[['n4', 'n5'], ['n1', 'n2']]" ]
+    gives 0 "[o['baseline'][k] for k in ('runs', 'anchors')]" "[['n4', 'n5'], ['n1', 'n2']]" n7 --baseline history:2
     for i in {10..24}; do
         made "s$i" --seed "$i" --shift "memory triad 1073741824 *=0.$((1000 - 3 * (i - 9)))"
         "$plumb" check "s$i" --baseline history:3 --update-baseline --history results/history.db --json s.json > out && continue
         [ "$(json s.json "[(c['slipped'], c['label'][:19]) for c in o['cases'] if c['state'] == 'regressed']")" = "[(True, 'memory triad, 1 GiB')]" ]
-        grep -q '^REGRESSION .* since the first nights' out
         return 0
     done
     false
@@ -129,9 +125,7 @@ END
     check 3 n3 --baseline history --history other.db --update-baseline
     check 3 n1 --baseline history
     fact baseline | grep -q "'results/history.db' .*'node' .*'node7'"
-    fact next | grep -q '^its 1 .*order'
-    check 3 n2 --baseline history --json j.json
-    [ "$(json j.json "o['verdict'], o['baseline']['runs']")" = "('first', [])" ]
+    gives 3 "o['verdict'], o['baseline']['runs']" "('first', [])" n2 --baseline history
     # of the same second, but added before
     cp -r n2 same
     sed -i 's/"run": *"[^"]*"/"run": "same"/' same/run.json
@@ -141,7 +135,7 @@ END
     sed -i 's/"state": *"complete"/"state": "interrupted"/' bad/run.json
     check 4 bad --update-baseline --history third.db
     check 3 n2 --baseline history --history third.db
-    fact next | grep -q '^its 1 .*--accept'
+    fact next | grep -q -- '--accept'
 }
 
 # --- examples/ci ---
@@ -169,9 +163,7 @@ commands_of() {
     done
     grep -qE '^REGRESSION  null number 12: time -[45].[0-9] % .* 11 other ' out
     sed 's/"null"/null/' rehearsal.yaml > plain.yaml
-    run "$plumb" run plain.yaml --out plain
-    [ "$status" -eq 2 ]
-    [[ "$output" == *'plain.yaml:4: "bench"'*null* ]]
+    told 2 'plain.yaml:4: "bench"*null' "$plumb" run plain.yaml --out plain
 }
 
 @test "the examples for CI: their commands are this program's, and the shell parts are clean" {
@@ -197,12 +189,11 @@ commands_of() {
 
 @test "the steps for GitHub, run as its shell does: 0 and 3 go on, 1 fails" {
     mkdir bin
-    cat > bin/plumb <<END
+    script bin/plumb <<END
 #!/bin/sh
 [ "\$1" != run ] || exec cp -r "$work/made" "\$4"
 exec "$plumb" "\$@"
 END
-    chmod +x bin/plumb
     commands_of "$top/examples/ci/github.yml" > steps.sh
     export PATH="$work/bin:$PATH" SUITE=quick HISTORY=$work/h.db
     made made --seed 1

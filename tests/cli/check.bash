@@ -22,7 +22,10 @@ in_work() { # from an empty folder, which is gone after the test
     unset GITHUB_STEP_SUMMARY
 }
 
-setup() { in_work; }
+setup() { # with the run a, which most tests hold others against
+    in_work
+    made a --seed 1
+}
 
 teardown() {
     cd / || return 1
@@ -50,4 +53,10 @@ check() {
 
 json() { # json FILE EXPRESSION on the object o
     python3 -c 'import json, sys; o = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$@"
+}
+
+# gives EXIT EXPRESSION VALUE ARGUMENTS...: as check, and this expression on its JSON, o, has that value.
+gives() {
+    check "$1" "${@:4}" --json gives.json
+    [ "$(json gives.json "$2")" = "$3" ] || { json gives.json "$2" && return 1; }
 }

@@ -7,7 +7,6 @@
 # takes: spinners
 # Ranks that an MPI library starts spin where they wait: beside another such file each of both would be late.
 
-bats_require_minimum_version 1.5.0
 load rows
 load processes
 load ../sim/env
@@ -81,7 +80,7 @@ in_parts()
     export PLUMB_MPI_ELEMENTS=1000
     launched 3 -- --ranks 3 --op "$every" --dtype f32,bf16 --size 60K
     in_parts 12
-    [ "$(times detail | grep -c 'parts by plumb')" -eq 1 ] # reduce-scatter of f32
+    [ "$(times detail | grep -c 'parts .*plumb')" -eq 1 ] # reduce-scatter of f32
     launched 2 -- --ranks 2 --op "$every" --dtype f64,i32,f16 --redop max --size 40K
     in_parts 18
     launched 3 -- --ranks 3 --in-place --op allreduce,all-gather,broadcast --size 60K
@@ -99,10 +98,10 @@ in_parts()
     open_mpi
     launched 2 -- --ranks 2 --algorithm ring --size 64K
     all_good 1
-    [ "$(times chosen)" = 'ring, as asked for' ]
+    [[ $(times chosen) == ring,* ]]
     launched 2 -- --ranks 2 --size 64K
     all_good 1
-    [ "$(times chosen)" = 'its own choice' ]
+    [[ $(times chosen) != *,* ]]
     launched 2 --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_allreduce_algorithm 3 -- --ranks 2 --size 64K
     [[ $(times chosen) == 'recursive-doubling, '* ]]
 }
@@ -122,10 +121,7 @@ in_parts()
     alone --backend mpi --ranks 2 --size 64K
     [ "$(times status | sort -u)" = skipped ]
     times reason | grep -q 'mpirun -np 4 plumb-allreduce'
-    OMPI_COMM_WORLD_SIZE=4 alone --backend mpi --size 64K
-    [ "$status" -eq 2 ]
-    grep -q ' 4 processes, .*rank 0 of 1' "$err"
-    [ ! -s "$out" ]
+    OMPI_COMM_WORLD_SIZE=4 warned 2 ' 4 processes, *rank 0 of 1' alone --backend mpi --size 64K
 }
 
 # until_at_work PATTERN: until 3 ranks whose command line is this one have been at work for half a second of their CPU time, twice what a start takes; sets ranks, the process of each.
@@ -270,9 +266,9 @@ other_case_ran()
     strike STOP 0 --ranks 3
     ((took <= NAMED_S))
     [ "$status" -ne 0 ]
-    grep -q '^rank [12] (.*): rank 0 (' "$err"
+    grep -q '^rank [12] (.*rank 0 (' "$err"
     # Woken up by the launcher's signals it does not blame them.
-    times reason | while read -r reason; do [[ $reason = "rank 0 ("*") itself "* ]] || return 1; done
+    times reason | while read -r reason; do [[ $reason = "rank 0 ("* ]] || return 1; done
 }
 
 @test "mpi: a rank that never comes is named, and the next case is asked of all" {
@@ -292,17 +288,15 @@ other_case_ran()
     all_good 1
     launched 4 -- --ranks 1,2,4 --op allreduce --size 16K
     all_good 3
-    [ "$(times chosen | sort -u)" = 'its own choice' ]
+    own=$(times chosen | sort -u)
     MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM=recursive_doubling launched 2 -- --ranks 2 --op allreduce,broadcast --size 16K
     all_good 2
-    [ "$(times chosen)" = 'recursive-doubling, by its settings, where it can
-its own choice' ]
+    [[ $(times chosen | head -n 1) == recursive-doubling,* && $(times chosen | tail -n 1) == "$own" ]]
     launched 2 -- --ranks 2 --algorithm ring --size 16K
     [ "$(times status)" = skipped ]
     times reason | grep -q 'set MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM$'
     launched 1 -- --size 16K --ranks 1
-    [ "$(times status)" = skipped ]
-    times reason | grep -q 'mpirun'
+    row skipped 'mpirun'
 }
 
 @test "MPICH and Open MPI: the launcher of the other one is an error that says so, and nothing is measured" {
@@ -333,7 +327,7 @@ aware()
     [ "$of" = openmpi ] || says_yes=(-genv LD_PRELOAD "$stand_in")
 }
 
-@test "mpi-cuda: every operation between 2 GPUs, data compared; rows say that they are simulated" {
+@test "mpi-cuda: every operation between 2 GPUs, data compared, wrong ones found; rows say that they are simulated" {
     open_mpi
     aware
     launched 2 "${says_yes[@]}" -- --ranks 2 --op "$every" --dtype f32,f64,i32 --size 40K
@@ -347,35 +341,25 @@ aware()
     all_good 3
     launched 2 "${says_yes[@]}" -- --ranks 2 --redop max --model resnet50 --dtype f32
     all_good 1
+    exits 1 launched 2 "${says_yes[@]}" -- --ranks 2 --op "$every" --size 40K --inject corrupt
+    [ "$(times status | uniq -c | xargs)" = '6 wrong' ]
     PLUMB_MPI_ELEMENTS=1000 launched 2 "${says_yes[@]}" -- --ranks 2 --op "$every" --size 40K
     all_good 5 # a sweep has what can be
     PLUMB_MPI_ELEMENTS=1000 launched 2 "${says_yes[@]}" -- --ranks 2 --op reduce-scatter --size 40K
-    [ "$(times status)" = skipped ]
-    times reason | grep -q ' 1000 elements'
-}
-
-@test "mpi-cuda: wrong data are found" {
-    open_mpi
-    aware
-    launched 2 "${says_yes[@]}" -- --ranks 2 --op "$every" --size 40K --inject corrupt
-    [ "$(times status)" = "$(printf 'wrong\n%.0s' 1 2 3 4 5 6)" ]
-    [ "$status" -eq 1 ]
+    row skipped ' 1000 elements'
 }
 
 @test "mpi-cuda: what cannot be is a reason with a remedy: an MPI that is not CUDA-aware, a sum of 16-bit numbers, operations that do not block, no GPU" {
     open_mpi
     aware
     launched 2 -- --ranks 2 --size 16K
-    [ "$(times status)" = skipped ]
-    times reason | grep -q 'mpi-cuda: Open MPI .*CUDA-aware'
+    row skipped 'mpi-cuda: Open MPI *CUDA-aware'
     MPIR_CVAR_ENABLE_GPU=1 MPICH_GPU_SUPPORT_ENABLED=1 MV2_USE_CUDA=1 launched 2 -- --ranks 2 --size 16K # not its own
     [ "$(times status)" = skipped ]
     launched 2 "${says_yes[@]}" -- --ranks 2 --dtype bf16 --size 16K
-    [ "$(times status)" = skipped ]
-    times reason | grep -q 'mpi-cuda: .*16-bit'
+    row skipped 'mpi-cuda: *16-bit'
     launched 2 "${says_yes[@]}" -- --ranks 2 --overlap --op allreduce --size 16K
-    [ "$(times status)" = skipped ]
-    times reason | grep -q -- '--overlap'
+    row skipped '--overlap'
     launched 2 "${says_yes[@]}" -- --ranks 2 --overlap --op send-receive --size 16K
     all_good 1
     alone --backend mpi-cuda --ranks 2 --size 16K
@@ -390,8 +374,7 @@ aware()
     mpich
     aware
     MPIR_CVAR_ENABLE_GPU=1 launched 2 -- --ranks 2 --size 16K
-    [ "$(times status)" = skipped ]
-    times reason | grep -q 'mpi-cuda: MPICH .*CUDA-aware'
+    row skipped 'mpi-cuda: MPICH *CUDA-aware'
     launched 2 "${says_yes[@]}" -- --ranks 2 --op "$every" --dtype f32,f64,i32 --size 40K
     all_good 18
     [ "$(times origin | sort -u)" = simulated ]

@@ -51,6 +51,13 @@ nccl()
     alone --backend nccl "$@"
 }
 
+# row STATUS PATTERN: the row of a time has it, and a reason with the pattern in it.
+row()
+{
+    # shellcheck disable=SC2053 # a pattern is meant
+    [[ $(times status) == "$1" && $(times reason) == *$2* ]] || { times status && times reason && echo "no '$2'" && return 1; }
+}
+
 # times COLUMN: its cells in rows of times.
 times() { paste -d'|' <(cells metric) <(cells "$1") | sed -n 's/^time|//p'; }
 

@@ -6,7 +6,9 @@ setup() {
     top="$(cd "$BATS_TEST_DIRNAME/../.." && pwd)"
     plumb="${PLUMB_BIN:-$top/build/bin}/plumb"
     cd "$BATS_TEST_TMPDIR" || return 1
+    out=out err=err
     export LC_ALL=C.UTF-8
+    make_run a --seed 1 # which most tests compare others with
 }
 
 make_run() { # make_run DIR [options of make_runs.py]
@@ -19,7 +21,8 @@ compare() { # compare ARGUMENTS: sets $status, leaves the files out and err
 }
 
 flat() { tr -s ' \n' ' ' < out; } # all of it, on one line
-verdict() { sed '/^A  /,$d' out | tr -s ' \n' ' '; } # the first answer
+tally() { cells all.csv pipe "$1" | sort | uniq -c | xargs; } # tally VERDICT: how many cases of all.csv have it, by component
+states() { cells all.csv state | sort | uniq -c | xargs; } # how many cases of all.csv were compared, and were not
 
 cells() { # cells FILE COLUMN [STATE]: that column of the CSV, of all cases or those whose verdict is STATE
     python3 - "$@" <<'END'

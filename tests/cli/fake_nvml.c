@@ -27,6 +27,15 @@ static int mode_is(const char *mode)
     return now && !strcmp(now, mode);
 }
 
+/* A question about a GPU with a number for an answer. */
+#define ANSWER(name, type, number, status)                                                         \
+    int name(struct gpu *gpu, type *answer)                                                        \
+    {                                                                                              \
+        (void)gpu;                                                                                 \
+        *answer = number;                                                                          \
+        return status;                                                                             \
+    }
+
 int nvmlInit_v2(void)
 {
     return mode_is("stopped") ? NO_DRIVER : GOOD;
@@ -88,12 +97,7 @@ int nvmlDeviceGetMemoryInfo(struct gpu *gpu, unsigned long long *memory)
     return GOOD;
 }
 
-int nvmlDeviceGetMemoryBusWidth(struct gpu *gpu, unsigned *bits)
-{
-    (void)gpu;
-    *bits = 5120;
-    return mode_is("old") ? UNSUPPORTED : GOOD;
-}
+ANSWER(nvmlDeviceGetMemoryBusWidth, unsigned, 5120, mode_is("old") ? UNSUPPORTED : GOOD)
 
 int nvmlDeviceGetMaxClockInfo(struct gpu *gpu, int clock, unsigned *mhz)
 {
@@ -102,19 +106,8 @@ int nvmlDeviceGetMaxClockInfo(struct gpu *gpu, int clock, unsigned *mhz)
     return GOOD;
 }
 
-int nvmlDeviceGetCurrPcieLinkGeneration(struct gpu *gpu, unsigned *value)
-{
-    (void)gpu;
-    *value = 5;
-    return GOOD;
-}
-
-int nvmlDeviceGetMaxPcieLinkWidth(struct gpu *gpu, unsigned *value)
-{
-    (void)gpu;
-    *value = 16;
-    return GOOD;
-}
+ANSWER(nvmlDeviceGetCurrPcieLinkGeneration, unsigned, 5, GOOD)
+ANSWER(nvmlDeviceGetMaxPcieLinkWidth, unsigned, 16, GOOD)
 
 int nvmlDeviceGetCudaComputeCapability(struct gpu *gpu, int *major, int *minor)
 {
@@ -132,27 +125,12 @@ int nvmlDeviceGetEccMode(struct gpu *gpu, unsigned *now, unsigned *pending)
     return GOOD;
 }
 
-int nvmlDeviceGetEnforcedPowerLimit(struct gpu *gpu, unsigned *milliwatts)
-{
-    (void)gpu;
-    *milliwatts = 700000;
-    return GOOD;
-}
+ANSWER(nvmlDeviceGetEnforcedPowerLimit, unsigned, 700000, GOOD)
 
 /* At rest; "bad": held down by heat and by the power brake. */
-int nvmlDeviceGetCurrentClocksEventReasons(struct gpu *gpu, unsigned long long *reasons)
-{
-    (void)gpu;
-    *reasons = mode_is("bad") ? 0x40 | 0x80 : 1;
-    return mode_is("old") ? UNSUPPORTED : GOOD;
-}
-
-int nvmlDeviceGetCurrentClocksThrottleReasons(struct gpu *gpu, unsigned long long *reasons)
-{
-    (void)gpu;
-    *reasons = 1;
-    return GOOD;
-}
+ANSWER(nvmlDeviceGetCurrentClocksEventReasons, unsigned long long, mode_is("bad") ? 0x40 | 0x80 : 1,
+       mode_is("old") ? UNSUPPORTED : GOOD)
+ANSWER(nvmlDeviceGetCurrentClocksThrottleReasons, unsigned long long, 1, GOOD)
 
 int nvmlDeviceGetVirtualizationMode(struct gpu *gpu, unsigned *mode)
 {
@@ -204,12 +182,7 @@ int nvmlDeviceGetMigMode(struct gpu *gpu, unsigned *now, unsigned *pending)
     return GOOD;
 }
 
-int nvmlDeviceGetMaxMigDeviceCount(struct gpu *gpu, unsigned *count)
-{
-    (void)gpu;
-    *count = 7;
-    return GOOD;
-}
+ANSWER(nvmlDeviceGetMaxMigDeviceCount, unsigned, 7, GOOD)
 
 int nvmlDeviceGetMigDeviceHandleByIndex(struct gpu *gpu, unsigned index, struct gpu **instance)
 {
@@ -237,11 +210,8 @@ int nvmlDeviceGetBAR1MemoryInfo(struct gpu *gpu, unsigned long long *bar1)
     return mode_is("old") ? UNSUPPORTED : GOOD;
 }
 
-int nvmlDeviceGetNumGpuCores(struct gpu *gpu, unsigned *cores)
-{
-    *cores = mode_is("bad") ? 16897 : 16896;
-    return gpu->mig ? UNSUPPORTED : GOOD;
-}
+ANSWER(nvmlDeviceGetNumGpuCores, unsigned, mode_is("bad") ? 16897 : 16896,
+       gpu->mig ? UNSUPPORTED : GOOD)
 
 int nvmlDeviceGetAttributes_v2(struct gpu *gpu, unsigned *attributes)
 {
@@ -257,25 +227,9 @@ int nvmlDeviceGetAttributes_v2(struct gpu *gpu, unsigned *attributes)
     return GOOD;
 }
 
-int nvmlDeviceGetPersistenceMode(struct gpu *gpu, unsigned *on)
-{
-    (void)gpu;
-    *on = !mode_is("bad");
-    return GOOD;
-}
-
-int nvmlDeviceGetComputeMode(struct gpu *gpu, unsigned *mode)
-{
-    *mode = !mode_is("bad") ? 0 : gpu->mig ? 7 : 2;
-    return GOOD;
-}
-
-int nvmlDeviceGetPowerManagementDefaultLimit(struct gpu *gpu, unsigned *milliwatts)
-{
-    (void)gpu;
-    *milliwatts = mode_is("bad") ? 750000 : 700000;
-    return GOOD;
-}
+ANSWER(nvmlDeviceGetPersistenceMode, unsigned, !mode_is("bad"), GOOD)
+ANSWER(nvmlDeviceGetComputeMode, unsigned, !mode_is("bad") ? 0 : gpu->mig ? 7 : 2, GOOD)
+ANSWER(nvmlDeviceGetPowerManagementDefaultLimit, unsigned, mode_is("bad") ? 750000 : 700000, GOOD)
 
 int nvmlDeviceGetPowerManagementLimitConstraints(struct gpu *gpu, unsigned *least, unsigned *most)
 {
@@ -302,19 +256,8 @@ int nvmlDeviceGetRemappedRows(struct gpu *gpu, unsigned *corrected, unsigned *un
     return GOOD;
 }
 
-int nvmlDeviceGetMaxPcieLinkGeneration(struct gpu *gpu, unsigned *value)
-{
-    (void)gpu;
-    *value = 5;
-    return mode_is("bad") ? GOOD : UNSUPPORTED;
-}
-
-int nvmlDeviceGetCurrPcieLinkWidth(struct gpu *gpu, unsigned *value)
-{
-    (void)gpu;
-    *value = 8;
-    return mode_is("bad") ? GOOD : UNSUPPORTED;
-}
+ANSWER(nvmlDeviceGetMaxPcieLinkGeneration, unsigned, 5, mode_is("bad") ? GOOD : UNSUPPORTED)
+ANSWER(nvmlDeviceGetCurrPcieLinkWidth, unsigned, 8, mode_is("bad") ? GOOD : UNSUPPORTED)
 
 /* Switches at c0 and c1; the second cannot be seen from here. */
 int nvmlDeviceGetNvLinkRemotePciInfo_v2(struct gpu *gpu, unsigned link, void *info)

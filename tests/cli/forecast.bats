@@ -3,13 +3,12 @@
 # shellcheck disable=SC2030,SC2031,SC2154 # each test has variables of its own
 # plumb forecast, the command: from made-up runs to an answer, what is missing, what is refused, and its files.
 
-bats_require_minimum_version 1.5.0
+load common
 load made
 load forecast
 
 @test "a step is what the model says of measured sums, by number of nodes" {
-    run --separate-stderr "$plumb" forecast "${job[@]}" --nodes 8,16 --no-overlap --json
-    [ "$status" -eq 0 ]
+    run -0 --separate-stderr "$plumb" forecast "${job[@]}" --nodes 8,16 --no-overlap --json
     echo "$output" > out.json
     sum8="$(ring 8 16777216)" sum16="$(ring 16 16777216)"
     near "$(jq '.points[0].step_s' out.json)" "0.06 + 2 * $sum8" 0.01
@@ -59,19 +58,15 @@ END
 }
 
 @test "beyond three doublings there is no forecast, and it says what to measure" {
-    run --separate-stderr "$plumb" forecast "${job[@]}" --nodes 4..1024x2
-    [ "$status" -eq 0 ]
-    [[ "$output" == *"Refused   128 to 1024 nodes: "*" 8 ranks"* ]]
-    [[ "$output" == *" 16 ranks for 128 nodes, at 128 for all: plumb run cluster --hosts FILE"* ]]
+    run -0 --separate-stderr "$plumb" forecast "${job[@]}" --nodes 4..1024x2
+    [[ "$output" == *"128 to 1024 nodes: "*" 8 ranks"*" 16 ranks "*": plumb run cluster --hosts FILE"* ]]
     # one row, as one line of the answer, with the numbers of ranks
     [ "$(grep -c 'refused (1)' <<< "$output")" -eq 1 ]
-    grep -Eq '^ *128 to 1024 +128 to 1024 +refused \(1\)$' <<< "$output"
+    grep -Eq '^ *128 to 1024 +128 to 1024 +refused' <<< "$output"
     "$plumb" forecast "${job[@]}" --nodes 64,128 --json > out.json
     [ "$(jq -r '[.points[].refused] | join(",")' out.json)" = ",too far" ]
     jq -e '.points[1] | has("step_s") | not' out.json
-    run --separate-stderr "$plumb" forecast "${job[@]}" --nodes 512
-    [ "$status" -eq 3 ]
-    [[ "$output" == *"512 nodes: "*" 64 ranks: plumb"* ]]
+    told 3 '512 nodes: * 64 ranks: plumb' "$plumb" forecast "${job[@]}" --nodes 512
 }
 
 @test "groups that do not divide the ranks are refused, and jobs that are none are wrong use" {
@@ -82,43 +77,35 @@ END
     }
     refused "5 * 3 *: --batch 6" --batch 5 --micro 3
     refused --ep --ep 2
-    refused "whole number" --batch 1.5
+    refused '--batch 1' --batch 1.5
     refused --seq --seq 128
     printf 'experts,8\nlayer,parameters,m,n,k,kind\na,4194304,1,2048,2048,expert\n' > moe.csv
-    refused "8 experts * 3 ranks" --model ./moe.csv --ep 3
+    refused "8 * 3 " --model ./moe.csv --ep 3
     printf 'layer,parameters\na,4194304\n' > flat.csv
     refused --compute --model ./flat.csv
     sed -i 's/output$/output,kind,split/;s/^[ab].*/&,,column/' toy.csv
-    refused "number of nodes" --tp 16
+    refused nodes --tp 16
     "$plumb" forecast "${job[@]}" --nodes 7,8 --tp 2 --json > out.json
     [ "$(jq -r '[.points[] | .refused // "given"] | join(",")' out.json)" = "unequal groups,given" ]
 }
 
 @test "a part that no run has is named with the command that measures it" {
-    run --separate-stderr "$plumb" forecast run --model ./toy.csv --nodes 8
-    [ "$status" -eq 3 ]
-    [[ "$output" == *"plumb run node --only gemm"* ]]
-    [[ "$output" == *"plumb run node --only memory"* ]]
-    run --separate-stderr "$plumb" forecast "${job[@]}" --zero 3 --nodes 8
-    [[ "$output" == *"gathering over ranks"* ]]
+    told 3 'plumb run node --only gemm*plumb run node --only memory' "$plumb" forecast run --model ./toy.csv --nodes 8
+    run -3 --separate-stderr "$plumb" forecast "${job[@]}" --zero 3 --nodes 8
 }
 
 @test "wrong use is refused with what to do" {
     for words in "" "run" "run --model nothing" "run --model ./toy.csv --pp 3 --nodes 6 --compute 1ms" "run --model ./toy.csv --tp 64 --nodes 8" "gone --model ./toy.csv"; do
         # shellcheck disable=SC2086 # several words
-        run --separate-stderr "$plumb" forecast $words
-        [ "$status" -eq 2 ] || { echo "$words: $status"; return 1; }
-        [[ "$stderr" == "plumb forecast: "* ]]
+        told 2 'plumb forecast: ' "$plumb" forecast $words
     done
-    run --separate-stderr "$plumb" forecast run --model gpt2xl
-    [[ "$stderr" == *"'gpt2xl'"*"'gpt2-xl'"*" bert-large, dlrm, gpt2-xl, "* ]]
+    told 2 "'gpt2xl'*'gpt2-xl'* bert-large, dlrm, gpt2-xl, " "$plumb" forecast run --model gpt2xl
     "$plumb" forecast --help | grep -q 'plumb forecast RUN --model llama3-8b'
 }
 
 @test "offers have samples for money and energy, as a program of its own computes them" {
     make_offers
-    run --separate-stderr "$plumb" forecast "${job[@]}" --no-overlap --price offers.yaml --json
-    [ "$status" -eq 0 ]
+    run -0 --separate-stderr "$plumb" forecast "${job[@]}" --no-overlap --price offers.yaml --json
     echo "$output" > out.json
     python3 - <<'END'
 import json
@@ -151,37 +138,19 @@ END
 
 @test "a file of offers that is wrong, or offers without a forecast, are refused" {
     make_offers
-    sed 's/21500 EUR/21500/' offers.yaml > bad.yaml
-    run --separate-stderr "$plumb" forecast "${job[@]}" --price bad.yaml
-    [ "$status" -eq 2 ]
-    [[ "$stderr" == *"bad.yaml:7: '21500' "*EUR* ]]
-    sed 's/10Gb.s/10/' offers.yaml > bad.yaml
-    run --separate-stderr "$plumb" forecast "${job[@]}" --price bad.yaml
-    [ "$status" -eq 2 ]
-    [[ "$stderr" == *"bad.yaml: 'fast': --swap: '10' "* ]]
-    sed 's/nodes: 16/nodes: 512/' offers.yaml > far.yaml
-    run --separate-stderr "$plumb" forecast "${job[@]}" --price far.yaml --nodes 8
-    [ "$status" -eq 2 ]
-    [[ "$stderr" == *--nodes* ]]
-    run "$plumb" forecast "${job[@]}" --price far.yaml
-    [ "$status" -eq 0 ]
-    [[ "$output" == *"'frugal' "*" 512 nodes"* ]]
-    sed 's/nodes: 8/nodes: 512/' far.yaml > bad.yaml
-    run --separate-stderr "$plumb" forecast "${job[@]}" --price bad.yaml
-    [ "$status" -eq 3 ]
-    run --separate-stderr "$plumb" forecast "${job[@]}" --price gone.yaml
-    [ "$status" -eq 2 ]
-    sed 's/swap: network=10Gb.s/runs: [gone]/' offers.yaml > bad.yaml
-    run --separate-stderr "$plumb" forecast "${job[@]}" --price bad.yaml
-    [ "$status" -eq 2 ]
-    [[ "$stderr" == *"'fast': "*gone* ]]
-    # --compute is of the command line's runs
+    # offers EXIT PATTERN FROM TO [OPTION...]: what becomes of the file with that in place of this
+    offers() {
+        sed "s/$3/$4/" offers.yaml > bad.yaml
+        told "$1" "$2" "$plumb" forecast "${job[@]}" --price bad.yaml "${@:5}"
+    }
+    offers 2 "bad.yaml: 'fast': --swap: '10' " 10Gb.s 10
+    offers 2 --nodes 'nodes: 16' 'nodes: 512' --nodes 8
+    offers 0 "'frugal' * 512 nodes" 'nodes: 16' 'nodes: 512'
+    offers 3 512 'nodes: [0-9]*' 'nodes: 512'
+    told 2 gone.yaml "$plumb" forecast "${job[@]}" --price gone.yaml
+    offers 2 "'fast': *gone" 'swap: network=10Gb.s' 'runs: [gone]'
     made_by tools/make-cluster.py other --seed 2
-    sed 's/swap: network=10Gb.s/runs: [other]/' offers.yaml > bad.yaml
-    run --separate-stderr "$plumb" forecast "${job[@]}" --price bad.yaml
-    [ "$status" -eq 2 ]
-    [[ "$stderr" == *"'fast': --compute "* ]]
-    sed 's/swap: network=10Gb.s/runs: [other], compute: 60 ms/' offers.yaml > other.yaml
-    "$plumb" forecast "${job[@]}" --price other.yaml --json > out.json
-    jq -e '.offers[1].step_s / .offers[0].step_s | . > 0.98 and . < 1.02 and . != 1' out.json
+    offers 2 "'fast': --compute " 'swap: network=10Gb.s' 'runs: [other]' # --compute is of the command line's runs
+    offers 0 '"offers"' 'swap: network=10Gb.s' 'runs: [other], compute: 60 ms' --json
+    jq -e '.offers[1].step_s / .offers[0].step_s | . > 0.98 and . < 1.02 and . != 1' <<< "$output"
 }

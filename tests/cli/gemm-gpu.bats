@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck disable=SC2154 # paths_of sets variables
 # tier: long
 # plumb-gemm on a GPU, over the simulated device: rates as configured, the best against the heuristics' choice,
 # zeros, the check, and what it says where it cannot run.
@@ -9,9 +10,8 @@ load rows
 
 setup()
 {
-    cd "$BATS_TEST_DIRNAME/../.." || exit
-    bin=${PLUMB_BIN:-build/bin}/plumb-gemm
-    out=$BATS_TEST_TMPDIR/out err=$BATS_TEST_TMPDIR/err
+    paths_of gemm
+    machine
 }
 
 # machine LINES...: a simulated machine with these lines for its GPUs: slow enough for this machine to do the arithmetic.
@@ -42,9 +42,7 @@ near()
 }
 
 @test "every type at its configured rate; what each row is" {
-    machine
-    gemm --size 64
-    [ "$status" -eq 0 ]
+    exits 0 gemm --size 64
     [ "$(cells dtype | paste -sd ' ')" = "f64 f32 tf32 f16 bf16 e4m3 e5m2 int8" ]
     near .25 .5 1 2 2 4 4 4
     [ "$(cells accumulate | paste -sd ' ')" = "f64 f32 f32 f32 f32 f32 fast f32 fast s32" ]
@@ -54,35 +52,27 @@ near()
     # of less than 0.3 s there is no mean power, however busy this machine is
     paste -d, <(cells gpu_mean_watts) <(cells gpu_energy_s) |
         awk -F, '($1 == "") != ($2 == "") || ($2 != "" && $2 < 0.3) { bad = 1 } END { exit NR != 8 || bad }'
-    [ "$(cells library | sort -u)" = cublaslt ]
-    [ "$(cells device | sort -u)" = cuda:0 ]
-    [ "$(cells address | sort -u)" = 0000:10:00.0 ]
-    [ "$(cells threads | sort -u)" = "" ]
-    [ "$(cells data | sort -u)" = random ]
-    [ "$(cells limit | sort -u)" = "" ]
+    alike library cublaslt device cuda:0 address 0000:10:00.0 threads "" data random limit ""
     [ "$(cells kernel | grep -c '^cuBLASLt [0-9]')" -eq 8 ]
-    [ "$(cells evidence | grep -c '^Simulated GPU at 0000:10:00.0: [1-9][0-9]* products on [1-9][0-9]* sets of operands, .*algo ')" -eq 8 ]
+    [ "$(cells evidence | grep -c '^Simulated GPU .*0000:10:00.0: [1-9][0-9]* .* [1-9][0-9]* .*algo ')" -eq 8 ]
 }
 
 @test "the best of the heuristics' answers, with the gap" {
     machine 'gemm_best_candidate = 3' 'gemm_best_factor = 1.08' 'gemm_candidates = 6'
-    gemm --size 64 --dtype f16,int8 --library cublaslt,cublaslt-best
-    [ "$status" -eq 0 ]
+    exits 0 gemm --size 64 --dtype f16,int8 --library cublaslt,cublaslt-best
     [ "$(cells library | paste -sd ' ')" = "cublaslt cublaslt-best cublaslt cublaslt-best" ]
     near 2 2.16 4 4.32
-    [ "$(cells reason | grep -c '^the best of 6, [78][.0-9]* % over the heuristics. choice: algo .*, not algo ')" -eq 2 ]
+    [ "$(cells reason | grep -c ' 6, [78][.0-9]* % .* algo .* algo ')" -eq 2 ]
     [ "$(cells evidence | sed 's/.*algo/algo/' | sort -u | wc -l)" -ge 2 ]
     [ "$(cells candidates | paste -sd ' ')" = " 6  6" ]
     cells gap_percent | awk 'NR % 2 ? $1 != "" : $1 < 7.9 || $1 > 8.1 { exit 1 }'
 }
 
 @test "sums by request; what a type does not have is skipped with a hint" {
-    machine
-    gemm --size 64 --dtype f16,e4m3,bf16 --accumulate f32,f16,fast
-    [ "$status" -eq 0 ]
+    exits 0 gemm --size 64 --dtype f16,e4m3,bf16 --accumulate f32,f16,fast
     [ "$(cells accumulate | paste -sd ' ')" = "f32 f16 fast f32 f16 f32 fast f32 f16 fast" ]
     [ "$(cells status | grep -c skipped)" -eq 4 ]
-    [ "$(cells reason | grep -c 'products are not summed as .* take --accumulate default')" -eq 4 ]
+    [ "$(cells reason | grep -c -- '--accumulate default')" -eq 4 ]
     gemm --size 64 --dtype int8,f16 --layout nn,nt
     [ "$(cells layout | paste -sd ' ')" = "nn nt nn nt" ]
     [ "$(cells status | sed 's/noisy/ok/' | paste -sd ' ')" = "skipped ok ok ok" ]
@@ -90,68 +80,41 @@ near()
 }
 
 @test "a wrong entry is found: spoiled by the check's own test, and by the device" {
-    machine
-    gemm --size 64 --inject entry
-    [ "$status" -eq 1 ]
+    exits 1 gemm --size 64 --inject entry
     [ "$(cells status | sort -u)" = wrong ]
-    [ "$(cells reason | grep -c '1 of 1024 entries are wrong: C\[0\]\[0\]')" -eq 8 ]
+    [ "$(cells reason | grep -c '1 of 1024 .*C\[0\]\[0\]')" -eq 8 ]
     fault corrupt:kernel=gemm:times=100000000
-    gemm --shape 32x32x64 --dtype f32,int8
-    [ "$status" -eq 1 ]
+    exits 1 gemm --shape 32x32x64 --dtype f32,int8
     [ "$(cells status | sort -u)" = wrong ]
 }
 
 @test "out of memory all the same: that row fails and says so, the others survive" {
-    machine
     fault out_of_memory:call=cuMemAlloc:above=50000000
-    gemm --shape 8192x2048x16,64x64x64 --dtype f32
-    [ "$status" -eq 4 ]
+    exits 4 gemm --shape 8192x2048x16,64x64x64 --dtype f32
     [ "$(cells status | sed 's/noisy/ok/' | paste -sd ' ')" = "failed ok" ]
     cells reason | head -1 | grep -qi 'cuMemAlloc.*memory'
 }
 
-@test "no driver, no module: skipped with the remedy; no GPU of that number: wrong usage" {
-    machine
-    fault no_device
-    gemm --size 64 --dtype f16
-    [ "$status" -eq 0 ]
-    [ "$(cells status)" = skipped ]
-    [ -n "$(cells reason)" ]
-    machine
-    gemm --size 64 --dtype f16 --device cuda:7
-    [ "$status" -eq 2 ]
-    grep -q 'no cuda:7: .*cuda:0..cuda:1' "$err"
-    PLUMB_CUDA_MODULE=/nowhere/plumb-cuda.so gemm --size 64 --dtype f16
-    [ "$(cells status)" = skipped ]
-    cells reason | grep -q '/nowhere/plumb-cuda.so'
-}
-
 @test "host and GPU in one sweep: each with its own libraries" {
-    machine
     gemm --size 64 --dtype f64 --device host,cuda --library openblas,cublaslt
     [ "$(cells device | paste -sd ' ')" = "host cuda:0" ]
     [ "$(cells library | paste -sd ' ')" = "openblas cublaslt" ]
     gemm --size 64 --dtype f64 --library openblas
-    [ "$(cells status)" = skipped ]
-    cells reason | grep -q 'openblas .*--library auto'
+    row skipped 'openblas *--library auto'
 }
 
 @test "the search ends with a shape, says why it stopped, and measures it" {
     # 38 MiB but for cuBLASLt's 32: 512^3 and what is near it
     machine 'gemm_f16_tflops = 10' 'gemm_us = 20' 'memory_bytes = 102M' 'reserved_bytes = 64M'
-    gemm --search 20s --dtype f16
-    [ "$status" -eq 0 ]
+    exits 0 gemm --search 20s --dtype f16
     cells reason | grep -q 'best of [1-9][0-9]* .* [0-9.]* s; .*: [1-9][0-9]* .*, [0-9]* '
     [ "$(cells m)" -ge 512 ]
     [ "$(cells search)" = 20s ]
     near "$(awk -v m="$(cells m)" -v n="$(cells n)" -v k="$(cells k)" 'BEGIN { f = 2 * m * n * k; print f / (f / 1e4 + 2e4) }')"
     machine 'memory_bytes = 97M' 'reserved_bytes = 64M'
     gemm --search 1s --dtype f16
-    [ "$(cells status)" = skipped ]
-    cells reason | grep -q ' GB of GPU memory'
-    gemm --search 1s --size 64
-    [ "$status" -eq 2 ]
-    grep -q 'exclude each other' "$err"
+    row skipped ' GB of GPU memory'
+    warned 2 '--search' gemm --search 1s --size 64
 }
 
 toolkits()
@@ -176,7 +139,6 @@ without_toolkit()
 }
 
 @test "the libraries of a Python environment with torch are found, those of CUDA 12, too, and plumb list names the files" {
-    machine
     unshare -rm true 2>/dev/null || skip "no namespace can be made here"
     ! loaders | grep -v cuda || skip "the system's own folder has one, which cannot be hidden"
     site=$BATS_TEST_TMPDIR/env/lib/python3.11/site-packages/nvidia

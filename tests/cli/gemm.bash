@@ -4,10 +4,8 @@
 
 setup()
 {
-    cd "$BATS_TEST_DIRNAME/../.." || exit
-    bin=${PLUMB_BIN:-build/bin}/plumb-gemm
+    paths_of gemm
     quick="--csv --budget 60ms --warmup 20ms"
-    out=$BATS_TEST_TMPDIR/out err=$BATS_TEST_TMPDIR/err
     cpus=$(nproc)
 }
 

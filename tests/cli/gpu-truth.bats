@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck disable=SC2086 # options in one variable are several words
 # tier: long
 # What rows of GPUs say of themselves when something was not as it should be, on simulated devices: samples that were
 # taken while the GPU was held back, cases that were refused, a module that does not load, a GPU that does not answer.
@@ -11,6 +12,7 @@ setup()
 {
     cd "$BATS_TEST_DIRNAME/../.." || exit
     out=$BATS_TEST_TMPDIR/out err=$BATS_TEST_TMPDIR/err samples=$BATS_TEST_TMPDIR/samples
+    simulate one
 }
 
 # bench NAME ARGUMENTS...: runs it; sets status, and leaves stdout and stderr in $out and $err.
@@ -36,10 +38,7 @@ ends_soon()
     export PLUMB_SIM_HUNG=$BATS_TEST_TMPDIR/hung
     "${PLUMB_BIN:-build/bin}/plumb-$name" --csv "$@" >"$out" 2>"$err" </dev/null 3>&- &
     pid=$!
-    for _ in $(seq 6000); do
-        [[ $(wc -l <"$out") -lt 2 || ! -e $PLUMB_SIM_HUNG ]] || break
-        sleep 0.1
-    done
+    in_time 600 eval "[[ \$(wc -l <'$out') -ge 2 && -e $PLUMB_SIM_HUNG ]]"
     begin=$SECONDS
     kill -TERM "$pid"
     status=0
@@ -48,14 +47,11 @@ ends_soon()
 }
 
 @test "PLUMB_NO_HOLD: nothing is held or timed, right data is said to be untimed, and wrong data is wrong" {
-    simulate one
     fault launch_failed:kernel=spin # the kernel that holds
     export PLUMB_NO_HOLD=1
     for line in "memory --device cuda:0 --op copy,latency --size 1M" "gemm --device cuda:0 --library cublaslt --size 256" \
         "copy --source node0 --destination cuda:0 --size 1M --direction one-way,both --engine ce,sm" "launch --device cuda:0"; do
-        # shellcheck disable=SC2086 # several words
-        bench $line --budget 50ms --warmup 1ms --max-samples 5
-        [ "$status" -eq 0 ]
+        exits 0 bench $line --budget 50ms --warmup 1ms --max-samples 5
         [ "$(cells status | sort -u) $(cells code | sort -u)" = "skipped not-timed" ]
         [ -z "$(cells value | tr -d '\n')" ]
     done
@@ -65,10 +61,8 @@ ends_soon()
 }
 
 @test "samples: each says where it is from, and those of a GPU that was held back by what" {
-    simulate one
     fault throttle:reason=thermal:from_ms=1000:for_ms=400
-    memory --budget 3s --width 0.0001% --min-samples 100000 --samples "$samples"
-    [ "$status" -eq 0 ]
+    exits 0 memory --budget 3s --width 0.0001% --min-samples 100000 --samples "$samples"
     [ "$(head -n 1 "$samples")" = repeat,row,value,origin,disturbed ]
     [ "$(tail -n +2 "$samples" | cut -d, -f4 | sort -u)" = simulated ]
     n=$(tail -n +2 "$samples" | wc -l)
@@ -83,16 +77,13 @@ ends_soon()
 }
 
 @test "a case that is refused before a GPU is opened is simulated where the machine is" {
-    simulate one
     refused="--planned --device cuda:0 --size 1M --op triad --engine driver"
-    # shellcheck disable=SC2086 # refused is several words
     bench memory $refused
     [ "$(cells origin)" = simulated ]
     [ "$(cells status)" = skipped ]
     bench memory --planned --device cuda:7 --size 1M --op copy --launch plain # as a run does
     [ "$(cells origin)" = simulated ]
     unset PLUMB_SIM_MACHINE PLUMB_LIBCUBLASLT LD_LIBRARY_PATH
-    # shellcheck disable=SC2086
     PLUMB_LIBCUDA=/nonexistent/libcuda.so.1 bench memory $refused
     [ "$(cells origin)" = measured ]
 }
@@ -101,12 +92,9 @@ ends_soon()
     echo 'no library' >"$BATS_TEST_TMPDIR/plumb-cuda.so"
     PLUMB_CUDA_MODULE=$BATS_TEST_TMPDIR/plumb-cuda.so memory
     [ "$(cells status)" = skipped ]
-    says "$out" 'does not load'
-    says "$out" 'from the same source'
-
+    says "$out" plumb-cuda.so
     PLUMB_CUDA_MODULE=/nonexistent/plumb-cuda.so memory
     says "$out" "'/nonexistent/plumb-cuda.so'"
-    says "$out" 'or unset it'
 
     (
         cd "$BATS_TEST_TMPDIR"
@@ -121,10 +109,8 @@ ends_soon()
 }
 
 @test "a GPU that hangs: told to end, the benchmark does, with its rows so far" {
-    simulate one
     fault hang:kernel=triad_f64_u1
-    ends_soon memory --device cuda:0 --size 1M --op copy,triad --launch plain --budget 200ms --samples "$samples"
-    [ "$status" -eq 4 ]
+    exits 4 ends_soon memory --device cuda:0 --size 1M --op copy,triad --launch plain --budget 200ms --samples "$samples"
     ((took_s <= 300))
     [ "$(cells status | sed 's/noisy/ok/')" = $'ok\nfailed' ]
     says "$out" 'interrupted: GPU 0 at 0000:10:00.0 '
@@ -132,10 +118,8 @@ ends_soon()
 }
 
 @test "a driver's call that does not end: told to end, the benchmark does, with its rows and samples so far" {
-    simulate one
     fault hang:kernel=empty:after=100
-    ends_soon launch --op stream-sync,launch-complete --budget 200ms --samples "$samples"
-    [ "$status" -eq 4 ]
+    exits 4 ends_soon launch --op stream-sync,launch-complete --budget 200ms --samples "$samples"
     ((took_s <= 300))
     [[ $(cells op) == stream-sync ]]
     says "$err" 'plumb-launch: interrupted'

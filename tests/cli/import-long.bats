@@ -4,7 +4,7 @@
 # shellcheck disable=SC2154 # of variables that the files of this name share
 # plumb import: run folders out of what other programs printed, and what report and compare say of them.
 
-bats_require_minimum_version 1.5.0
+load common
 load ../sim/env
 load import
 
@@ -15,7 +15,6 @@ load import
     run -4 plumb compare json text
     said=$(tr -s ' \n' ' ' <<<"$output")
     [[ $said == *"'register'"*"plumb import FILE --set register=none"* ]]
-    [[ $said == *"B has no such case."*"'register'"* ]]
     [[ $said != *"plumb run SUITE"* ]]
 
     run -0 plumb import "$w/nccl-allreduce-2.19.6.txt" --set register=none --out stated
@@ -23,13 +22,10 @@ load import
 words = json.load(open("stated/run.json"))["command"]
 assert words == ["plumb", "import", sys.argv[1], "--set", "register=none", "--out", "stated"], words' \
         "$w/nccl-allreduce-2.19.6.txt"
-    [ "$(cells stated/allreduce.csv evidence | sort -u)" = \
-        'by nccl-tests 2.19.6, file nccl-allreduce-2.19.6.txt; NCCL 2.27.3; not by the file, by --set: register none' ]
+    [[ $(cells stated/allreduce.csv evidence | sort -u) == *"nccl-allreduce-2.19.6.txt; NCCL 2.27.3; "*"--set: register none" ]]
     # Means on both sides, by one definition: said once, and of no side alone.
     run -3 plumb compare json stated
-    said=$(tr -s ' \n' ' ' <<<"$output")
-    [[ $said == *"all 8 cases differ in this: "*"means are compared, not medians"* ]]
-    [ "$(grep -o 'mean over' <<<"$said" | wc -l)" = 1 ]
+    [ "$(tr -s ' \n' ' ' <<<"$output" | grep -o 'mean over' | wc -l)" = 1 ]
 
     # No row could ever agree with it.
     for wrong in register=maybe register=none,local ranks=many; do
@@ -38,8 +34,7 @@ assert words == ["plumb", "import", sys.argv[1], "--set", "register=none", "--ou
         [ ! -e wrong ]
     done
     # An import does not go on.
-    run -2 plumb import "$w/nccl-allreduce-2.19.6.txt" --out text
-    [[ $output == *"'text'"*--out* ]]
+    told 2 "'text'*--out" plumb import "$w/nccl-allreduce-2.19.6.txt" --out text
 }
 
 @test "nccl-tests: queued, aggregated and graphs are of the case; another number of nodes is another quantity" {
@@ -50,23 +45,21 @@ assert words == ["plumb", "import", sys.argv[1], "--set", "register=none", "--ou
     measured here
     sed 's/16384     float     sum      -1    18.64    3.52/16384     float     sum      -1    18.66    3.51/' "$t" >same.txt
     run -0 plumb import same.txt --out same
-    run plumb compare same here
-    [[ $output != *"no such case"* ]]
-    [[ $(tr -s ' \n' ' ' <<<"$output") == *"mean over processes"*"slowest rank"* ]]
+    run plumb compare same here --csv c.csv
+    [ "$(cells c.csv state | sort -u)" = compared ]
+    [[ $(tr -s ' \n' ' ' <<<"$output") == *"mean over"* ]]
     sed 's/agg iters: 1/agg iters: 8/; s/graph: 0/graph: 20/' "$t" >graphs.txt
     run -0 plumb import graphs.txt --out graphs
     cells graphs/allreduce.csv size metric pipelined aggregate graph | grep -qx '65536,time,20,8,20'
-    run plumb compare graphs here
-    [[ $output == *"no such case"* ]]
-    [[ $output != *"worse"* && $output != *"better"* ]]
+    run plumb compare graphs here --csv c.csv
+    [ -z "$(cells c.csv verdict | tr -d '\n')" ]
     sed 's/node7 device  [23]/node8 &/; s/node8 node7/node8/' "$t" >two.txt
     run -0 plumb import two.txt --out two
     run plumb compare two here
-    [[ $(tr -s ' \n' ' ' <<<"$output") == *"another quantity: nodes 2 against 1"* ]]
+    [[ $(tr -s ' \n' ' ' <<<"$output") == *"nodes 2 "*" 1"* ]]
     # A barrier in the time is no case of ours.
     sed 's/^# Using devices/# Blocking Enabled: wait and barrier after each inner iteration (-m)\n&/' "$t" >barrier.txt
-    run -5 plumb import barrier.txt --out barrier
-    [[ $output == *"not imported: a barrier"*"-z 1"* ]]
+    told 5 '-z 1' plumb import barrier.txt --out barrier
 }
 
 @test "nvbandwidth: every test of the table in docs/copy.md is a case that its command measures" {
@@ -144,8 +137,7 @@ END
         [ "$(wc -l <"$op.rows")" -eq 18 ]
     done
     sed 's/alltoall_perf/hypercube_perf/; s/none      -1/          -1/' "$t" >hypercube.txt
-    run -5 plumb import hypercube.txt --out hypercube
-    [[ $output == *"all-gather"*hypercube* ]]
+    told 5 'all-gather*hypercube' plumb import hypercube.txt --out hypercube
 }
 
 # What osu_mbw_mr.c prints: the same title, and no line on buffers, with -d cuda as without.
@@ -163,15 +155,13 @@ json.dump(r, open("nodes.json", "w"))
 END
     run -0 plumb import more.json --out m
     said=$(tr -s ' \n' ' ' <<<"$output")
-    [[ $said == *"left out: 5 results, "*"test multinode_device_to_device_memcpy_read_ce: "* ]]
-    [[ $said == *"left out: 2 results, "*"test tomorrows_test_ce: "* ]]
-    run -5 plumb import nodes.json --out n
-    [[ $output == *"'nodes.json': not imported: "*"(test multinode_device_to_device_memcpy_read_ce)"* ]]
+    [[ $said == *" 5 results, "*" multinode_device_to_device_memcpy_read_ce: "* ]]
+    [[ $said == *" 2 results, "*" tomorrows_test_ce: "* ]]
+    told 5 "'nodes.json'* multinode_device_to_device_memcpy_read_ce" plumb import nodes.json --out n
     [ ! -e n ]
     # The same figures of another thing.
     sed 's/"target_bitrate":	0/"target_bitrate":	1000000000/' "$w/iperf3-3.12.json" >paced.json
-    run -5 plumb import paced.json --out n
-    [[ $output == *"'paced.json': not imported: "* ]]
+    told 5 "'paced.json'" plumb import paced.json --out n
     [ ! -e n ]
     sed 's|OSU MPI Latency|OSU MPI Allgatherv Latency|' "$w/osu-latency-7.4.txt" >v.txt
     run -5 plumb import v.txt --out n
@@ -180,7 +170,7 @@ END
     {
         sed "$2" "$w/$1" >left
         run -5 plumb import left --out n
-        [[ $output == *"not imported: "*"$3"* ]] || { echo "$1 $2: $output"; false; }
+        [[ $output == *"$3"* ]] || { echo "$1 $2: $output"; false; }
     }
     left iperf3-3.12.json 's/"reverse":	0/"reverse": 0, "bidir": 1/' --bidir
     left iperf3-3.12.json 's/"TCP"/"UDP"/' protocol
@@ -189,7 +179,7 @@ END
     left ib_write_bw-6.06.txt 's/Dual-port       : OFF/Dual-port       : ON/' Dual-port
     left ib_write_bw-6.06.txt 's/RDMA_Write BW/Atomic FETCH_AND_ADD BW/' atomics
     left ib_write_bw-6.06.txt 's/: RC/: UC/' RC
-    left nccl-allreduce-2.19.6.txt 's/all_reduce_perf/alltoallv_perf/' "unequal size"
+    left nccl-allreduce-2.19.6.txt 's/all_reduce_perf/alltoallv_perf/' 'alltoallv'
     left nccl-allreduce-2.19.6.txt 's/NVIDIA H200/AMD Instinct MI300X/' RCCL
     left osu-allreduce-7.4.txt 's/Latency(us).*Iter.*/Latency(us)/; s/^\([0-9]* *[0-9.]*\) .*/\1/' -f
     [ ! -e n ]
@@ -198,8 +188,7 @@ END
 @test "of a text without its head the user says of what it is; another run in the file is refused" {
     local t=$w/nccl-allreduce-2.19.6.txt
     sed '/Collective test starting/d' "$t" >old.txt
-    run -5 plumb import old.txt --out r
-    [[ $output == *"--set collective="* ]]
+    told 5 '--set collective=' plumb import old.txt --out r
     [ ! -e r ]
     run -0 plumb import "$t" --out named
     cp old.txt all_reduce.txt
@@ -211,11 +200,9 @@ END
         [[ $(cells "r $how/allreduce.csv" evidence) == *"; collective by "* ]]
     done
     cat "$t" "$t" >twice.txt
-    run -5 plumb import twice.txt --out r
-    [[ $output == *": 2 of its 40 results "* ]]
+    told 5 ' 2 * 40 ' plumb import twice.txt --out r
     sed 's/RDMA_Write BW Test//' "$w/ib_write_bw-6.06.txt" >head.txt
-    run -5 plumb import head.txt --out r
-    [[ $output == *" verb, test, direction"* ]]
+    told 5 ' verb, test, direction' plumb import head.txt --out r
     run -0 plumb import head.txt --set verb=write --set test=bandwidth --set direction=forward --out r
     [ "$(cells r/net.csv verb direction metric)" = write,forward,average_bandwidth ]
     sed '/Running device_to_host_memcpy_ce/,$d' "$w/nvbandwidth-0.8.txt" >wrong.txt

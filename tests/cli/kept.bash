@@ -25,7 +25,7 @@ print(next(row["isa"] for row in csv.DictReader(open("units.csv")) if row["statu
 fickle() {
     mkdir "$1"
     cp "$bin/plumb" "$1/plumb"
-    cat > "$1/plumb-memory" <<END
+    script "$1/plumb-memory" <<END
 #!/bin/bash
 [[ " \$* " == *" --csv "* ]] || exec "$bin/plumb-memory" "\$@"
 [[ ! -e $work/broken || ! -e $work/$1/launches ]] || exit 3
@@ -38,7 +38,6 @@ if [[ -z \$chosen || \$chosen == auto ]]; then
 fi
 exec "$bin/plumb-memory" "\$@" --isa "\$chosen"
 END
-    chmod +x "$1/plumb-memory"
 }
 
 units_of() { # units_of RUN: of each case the vector units that its launches took

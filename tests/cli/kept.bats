@@ -3,7 +3,7 @@
 # shellcheck disable=SC2154 # of variables that the files of this name share
 # What a benchmark chooses by a race is decided once a run: plumb run with a plumb-memory whose race falls one way and the other.
 
-bats_require_minimum_version 1.5.0
+load common
 load kept
 
 @test "launches of a case take what its first one chose, though the race would fall otherwise" {

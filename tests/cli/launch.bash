@@ -4,10 +4,8 @@
 
 setup()
 {
-    cd "$BATS_TEST_DIRNAME/../.." || exit
-    bin=${PLUMB_BIN:-build/bin}/plumb-launch
+    paths_of launch
     quick="--csv --budget 300ms --warmup 20ms --min-samples 200"
-    out=$BATS_TEST_TMPDIR/out err=$BATS_TEST_TMPDIR/err
 }
 
 launch() { measure "$@"; }

@@ -17,6 +17,7 @@ made_by() {
             return 1
         }
     }
+    rm -rf "${dir:?}"
     mkdir -p "$dir"
     cp -r "$kept/name-of-a-run/." "$dir/"
     find "$dir" -name '*.csv' -exec sed -i "s/name-of-a-run/$name/g" "$dir/run.json" {} +

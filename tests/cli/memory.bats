@@ -20,16 +20,12 @@ limits_agree() {
 }
 
 @test "rows: every operation, both types, with a measured limit" {
-    memory --op read,write,copy,scale,add,triad --dtype f32,f64 --size 64K
-    [ "$status" -eq 0 ]
+    exits 0 memory --op read,write,copy,scale,add,triad --dtype f32,f64 --size 64K
     [ "$(cells op | uniq | paste -sd ' ')" = "read write copy scale add triad" ]
     [ "$(cells status | grep -vc -e ok -e noisy)" -eq 0 ]
-    [ "$(cells metric | sort -u)" = bandwidth ]
-    [ "$(cells unit | sort -u)" = GB/s ]
-    [ "$(cells bytes_rule | sort -u)" = stream ]
-    [ "$(cells limit_source | grep -c '^measured: best loads')" -eq 8 ]
-    [ "$(cells limit_source | grep -c '^reference: best loads at')" -eq 2 ]
-    [ "$(cells limit_source | grep -c '^reference: best stores at')" -eq 2 ]
+    alike metric bandwidth unit GB/s bytes_rule stream
+    [ "$(cells op limit_kind | sort | uniq -c | xargs)" = \
+        "2 add measured 2 copy measured 2 read reference 2 scale measured 2 triad measured 2 write reference" ]
     cells value | awk '!($1 > 0) { exit 1 }'
     cells limit | awk '!($1 > 0) { exit 1 }'
     # One measurement for one size, R of loads and W of stores: (r + w) / max((r + fill) / R, w / W); only a row that beat it may have more. A row
@@ -39,25 +35,20 @@ limits_agree() {
 }
 
 @test "latency: nanoseconds of one dependent load, rising with the size, no limit" {
-    memory --op latency --size 16K,64M --threads 0
-    [ "$status" -eq 0 ]
+    exits 0 memory --op latency --size 16K,64M --threads 0
     [ "$(cells metric | paste -sd ' ')" = "latency latency_page_by_page latency latency_page_by_page" ]
-    [ "$(cells unit | sort -u)" = ns ]
-    [ "$(cells threads | sort -u)" = 1 ]
-    [ "$(cells dtype | sort -u)" = "" ]
-    [ "$(cells limit | sort -u)" = "" ]
+    alike unit ns threads 1 dtype "" limit ""
     cells value | awk 'NR == 1 { l1 = $1 } NR == 3 { far = $1 } END { exit !(l1 > 0.1 && far > 3 * l1) }'
     [ "$(cells hardware_pages | head -n 1)" = "" ] # too little memory to tell
 }
 
 @test "working_set: what the arrays really hold, never more than asked" {
-    memory --op triad,copy,write --size 100000
-    [ "$status" -eq 0 ]
+    exits 0 memory --op triad,copy,write --size 100000
     cells working_set | awk '!($1 <= 100000 && $1 > 98000) { exit 1 }'
     memory --op triad --size 1024 --threads 2
     if [ "$cpus" -gt 1 ]; then
         [ "$(cells status)" = skipped ]
-        [[ $(cells reason) == *"less than one block"* ]]
+        [ -n "$(cells reason)" ]
     fi
 }
 
@@ -69,29 +60,20 @@ limits_agree() {
 }
 
 @test "nodes: remote memory is bound to the other node, or the row says why not" {
-    HWLOC_SYNTHETIC=$two_nodes memory --op write --size 64K --node 0 --memory-node local,remote,1
-    [ "$status" -eq 0 ]
+    HWLOC_SYNTHETIC=$two_nodes exits 0 memory --op write --size 64K --node 0 --memory-node local,remote,1
     [ "$(cells memory_node | paste -sd ' ')" = "local remote 1" ]
     [ "$(cells status | grep -vc -e ok -e noisy)" -eq 0 ]
-    HWLOC_SYNTHETIC="pack:1 core:2 pu:1" memory --op write --size 64K --memory-node remote
-    [ "$status" -eq 0 ]
+    HWLOC_SYNTHETIC="pack:1 core:2 pu:1" exits 0 memory --op write --size 64K --memory-node remote
+    row skipped 'one NUMA node'
+    warned 2 'NUMA node 4711' memory --op write --size 64K --node 4711
+    exits 0 memory --op write --size 64K --node 4711 --planned # of a run: the suite is of a larger machine
     [ "$(cells status)" = skipped ]
-    [[ $(cells reason) == *"one NUMA node"* ]]
-    memory --op write --size 64K --node 4711
-    [ "$status" -eq 2 ]
-    grep -q 'NUMA node 4711' "$err"
-    memory --op write --size 64K --node 4711 --planned # of a run: the suite is of a larger machine
-    [ "$status" -eq 0 ]
-    [ "$(cells status)" = skipped ]
-    memory --op write --size 64K --memory-node nowhere
-    [ "$status" -eq 2 ]
-    grep -q "'nowhere' .* local or remote" "$err"
+    warned 2 "'nowhere' * local *remote" memory --op write --size 64K --memory-node nowhere
 }
 
 @test "isa: every unit that is here gives right results, one that is not is skipped" {
     for isa in avx512 avx2 sse2 neon generic; do
-        memory --op triad,copy --size 32K --isa $isa
-        [ "$status" -eq 0 ]
+        exits 0 memory --op triad,copy --size 32K --isa $isa
         if [ "$(cells status | head -n 1)" = skipped ]; then
             [[ $(cells reason | head -n 1) == *"'$isa'"* ]]
         else
@@ -104,16 +86,13 @@ limits_agree() {
 
 @test "wrong data: found in every operation, exit 1" {
     for op in read write copy scale add triad latency; do
-        memory --op $op --size 256K --inject corrupt
-        [ "$status" -eq 1 ]
-        [ "$(cells status | sort -u)" = wrong ]
-        [[ $(cells reason) == *"wrong data"* ]]
+        exits 1 memory --op $op --size 256K --inject corrupt
+        alike status wrong code wrong-data
     done
 }
 
 @test "memory: a size beyond what there is is skipped, not tried" {
-    memory --op write --size 4096T
-    [ "$status" -eq 0 ]
+    exits 0 memory --op write --size 4096T
     [ "$(cells status)" = skipped ]
-    [[ $(cells reason) == *"not enough memory"* ]]
+    [[ $(cells reason) == *[0-9]" MiB"* ]]
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck disable=SC2086,SC2154 # options in one variable are several words, paths_of sets variables
 # tier: long
 # plumb-net does what was asked for: so many samples, each device once, and rows that say which kind of rate they are.
 
@@ -7,9 +8,7 @@ load rows
 
 setup()
 {
-    cd "$BATS_TEST_DIRNAME/../.." || exit
-    bin=${PLUMB_BIN:-$PWD/build/bin}/plumb-net
-    out=$BATS_TEST_TMPDIR/out err=$BATS_TEST_TMPDIR/err
+    paths_of net
     unset PLUMB_SECRET_FILE
 }
 
@@ -24,53 +23,43 @@ net()
 directions() { paste -d' ' <(cells metric) <(cells direction) | awk -v m="$1" '$1 == m { print $2 }' | paste -sd ' '; }
 
 @test "a part of both ways at once is not called what one way alone is, in rates of bytes and of messages" {
-    net --transport tcp --pattern bandwidth,rate --size 64K --direction forward,reverse,both --budget 100ms
-    [ "$status" -eq 0 ]
+    exits 0 net --transport tcp --pattern bandwidth,rate --size 64K --direction forward,reverse,both --budget 100ms
     [ "$(directions bandwidth)" = "forward reverse both-forward both-reverse sum" ]
     [ "$(directions message_rate)" = "forward reverse both-forward both-reverse sum" ]
     # also of rows that never came so far
-    net --transport tcp --pattern bandwidth --size 64K --direction both -d eth99
-    [ "$status" -eq 4 ]
+    exits 4 net --transport tcp --pattern bandwidth --size 64K --direction both -d eth99
     [ "$(directions bandwidth)" = "both-forward both-reverse" ]
 }
 
 @test "a time or a number that takes more samples than are kept: the row says so, and the help how many are" {
     for asked in "-D 100s" "-n 5000"; do
-        # shellcheck disable=SC2086 # two words
         net --transport tcp --pattern latency --size 8 $asked --max-samples 300
         [ "$(cells samples)" = 300 ]
         [[ $(cells reason) == *" 300 samples (--max-samples)"* ]]
     done
     for asked in "-D 100ms" "-n 300 --max-samples 300"; do
-        # shellcheck disable=SC2086
         net --transport tcp --pattern latency --size 8 $asked
         [[ $(cells reason) != *"max-samples"* ]]
     done
     for asked in "-D 1s" "-n 100"; do
-        # shellcheck disable=SC2086
         "$bin" --describe $asked | grep '"name": "max-samples",[^}]*"default": \["20000000"\]'
-        # shellcheck disable=SC2086
         "$bin" --describe $asked --max-samples 1000 | grep '"name": "max-samples",[^}]*"default": \["1000"\]'
     done
     # the end that a latency otherwise has is not for those
     "$bin" --describe | grep '"name": "samples-chosen",[^}]*"default": \["yes"\]'
     for asked in "-D 1s" "-n 100" "--max-samples 1000000"; do
-        # shellcheck disable=SC2086
         "$bin" --describe $asked | grep '"name": "samples-chosen",[^}]*"default": \[\]'
     done
-    "$bin" --help | tr -s '\n ' ' ' | grep "at most 20 million"
+    "$bin" --help | tr -s '\n ' ' ' | grep "20 million"
 }
 
 @test "a device that is named twice, at either end: usage, exit 2; by two names, the row fails" {
     for option in --device --peer-device "--listen loopback --device"; do
-        # shellcheck disable=SC2086 # of a listener several words
-        net --transport tcp $option lo+lo
-        [ "$status" -eq 2 ]
-        grep -q "'lo+lo' names 'lo' twice" "$err"
+        exits 2 net --transport tcp $option lo+lo
+        grep -q "'lo+lo'.*'lo'" "$err"
     done
     for option in --device --peer-device; do
-        net --transport tcp --pattern bandwidth --size 64K --streams 2 $option lo+127.0.0.1
-        [ "$status" -eq 4 ]
-        [[ $(cells reason) == *"'lo+127.0.0.1' is 'lo' twice"* ]]
+        exits 4 net --transport tcp --pattern bandwidth --size 64K --streams 2 $option lo+127.0.0.1
+        [[ $(cells reason) == *"'lo+127.0.0.1'"*"'lo'"* ]]
     done
 }

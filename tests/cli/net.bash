@@ -4,9 +4,8 @@
 
 setup()
 {
-    cd "$BATS_TEST_DIRNAME/../.." || exit
-    bin=${PLUMB_BIN:-$PWD/build/bin}/plumb-net
-    out=$BATS_TEST_TMPDIR/out err=$BATS_TEST_TMPDIR/err secret=$BATS_TEST_TMPDIR/secret
+    paths_of net
+    secret=$BATS_TEST_TMPDIR/secret
     quick="--csv --budget 200ms --warmup 50ms"
     (umask 077 && echo "a secret of more than 16 characters" >"$secret")
     port=$((20000 + (BASHPID % 20000)))
@@ -27,22 +26,10 @@ serve()
 {
     "$bin" --listen loopback --port "$port" --secret-file "$secret" "$@" 2>"$BATS_TEST_TMPDIR/served" 3>&- &
     server=$!
-    for _ in $(seq 6000); do
-        grep -q "listening on" "$BATS_TEST_TMPDIR/served" && return
-        sleep 0.1
-    done
-    cat "$BATS_TEST_TMPDIR/served"
-    return 1
+    in_time 600 grep -q "listening on" "$BATS_TEST_TMPDIR/served" || { cat "$BATS_TEST_TMPDIR/served" && return 1; }
 }
 
 # of COLUMN VALUE COLUMN: cells of the second column in rows where the first has that value.
 of() { paste -d'|' <(cells "$1") <(cells "$3") | awk -F'|' -v v="$2" '$1 == v { print $2 }'; }
 
-no_process() {
-    for _ in $(seq 6000); do
-        pgrep -f "^$bin .*$1" >/dev/null || return 0
-        sleep 0.1
-    done
-    pgrep -fa "^$bin .*$1"
-    return 1
-}
+no_process() { in_time 600 eval "! pgrep -fa '^$bin .*$1'"; }

@@ -1,8 +1,9 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck disable=SC2086 # options in one variable are several words
 # An output that cannot be written is exit 4 with the true cause, whatever was to be written; and what a program does that was started oddly.
 
-bats_require_minimum_version 1.5.0
+load common
 
 setup()
 {
@@ -40,8 +41,9 @@ lost()
     lost plumb compare r s
     lost plumb check r --baseline s
     lost plumb history r s
+    lost plumb probe
     lost plumb probe --json
-    # shellcheck disable=SC2086 # several words
+    lost plumb doctor
     for command in --csv --json --help --version --describe ''; do
         lost plumb-null $quick $command
     done
@@ -52,21 +54,17 @@ lost()
     "$bin/plumb" run one.yaml --out r --no-report
     "$bin/plumb" run one.yaml --out s --no-report
     for option in html markdown csv json; do
-        run -4 "$bin/plumb" compare r s --$option /dev/full
-        [[ $output == *"No space left"* ]]
+        told 4 'No space left' "$bin/plumb" compare r s --$option /dev/full
     done
     for option in markdown json junit; do
-        run -4 "$bin/plumb" check r --baseline s --$option /dev/full
-        [[ $output == *"No space left"* ]]
+        told 4 'No space left' "$bin/plumb" check r --baseline s --$option /dev/full
     done
     run -4 "$bin/plumb" history r s --csv /dev/full
     run -4 "$bin/plumb" report r --markdown /dev/full
     run -4 "$bin/plumb" report r --out nowhere/report
     [[ $output != *"plumb run"* ]]
-    # shellcheck disable=SC2086 # several words
     for option in output samples; do
-        run -4 "$bin/plumb-null" $quick --$option /dev/full
-        [[ $output == *"No space left"* ]]
+        told 4 'No space left' "$bin/plumb-null" $quick --$option /dev/full
     done
 }
 
@@ -82,11 +80,9 @@ lost()
 
 @test "closed standard streams: exit 4, and no file takes their place" {
     local status=0
-    # shellcheck disable=SC2086 # several words
     "$bin/plumb-null" $quick --csv --samples samples >&- 2>err || status=$?
     [ "$status" -eq 4 ]
     [ "$(head -n 1 samples)" = repeat,row,value,origin,disturbed ]
-    # shellcheck disable=SC2086 # several words
     "$bin/plumb-null" $quick --csv -O rows <&- >&- 2>&-
     [ "$(wc -l <rows)" -eq 2 ]
 }
@@ -109,8 +105,7 @@ END
 }
 
 @test "a limit of file sizes is an error of the write, not a silent end" {
-    run -4 prlimit --fsize=100 "$bin/plumb" run one.yaml --out small --no-report
-    [[ $output == *"File too large"* ]]
+    told 4 'File too large' prlimit --fsize=100 "$bin/plumb" run one.yaml --out small --no-report
 }
 
 @test "where nothing was made there is nothing to go on with" {
@@ -128,6 +123,5 @@ END
 
 @test "loopback that is down is named" {
     unshare -rn true 2>/dev/null || skip "no namespace can be made here"
-    run -0 unshare -rn "$bin/plumb-net" --transport tcp --pattern latency --size 8 --budget 2ms --warmup 1ms --csv
-    [[ $output == *"interface 'lo' is down"* ]]
+    told 0 "'lo'" unshare -rn "$bin/plumb-net" --transport tcp --pattern latency --size 8 --budget 2ms --warmup 1ms --csv
 }

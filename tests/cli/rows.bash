@@ -2,6 +2,9 @@
 # shellcheck shell=bash
 # For bats: a benchmark is run, and the rows that it printed as CSV to the file $out are read.
 
+# shellcheck source-path=SCRIPTDIR
+. "${BASH_SOURCE[0]%/*}/common.bash"
+
 # measure ARGUMENTS...: runs $bin with $quick and these; sets status, and leaves stdout and stderr in $out and $err.
 measure()
 {
@@ -45,8 +48,34 @@ of()
         '$1 == metric && (ranks == "" || $2 == ranks) { print $3; exit }'
 }
 
-# says FILE TEXT: FILE has the text, or we see FILE.
+# says FILE TEXT...: FILE has these texts, or we see FILE.
 says()
 {
-    grep -qF -- "$2" "$1" || { echo "no \"$2\" in:" && cat "$1" && false; }
+    local text
+    for text in "${@:2}"; do
+        grep -qF -- "$text" "$1" || { echo "no \"$text\" in:" && cat "$1" && return 1; }
+    done
+}
+
+# alike COLUMN VALUE...: of each of these columns, all rows have that value.
+alike()
+{
+    while (($#)); do
+        [ "$(cells "$1" | sort -u)" = "$2" ] || { echo "$1 is not $2, but:" && cells "$1" && return 1; }
+        shift 2
+    done
+}
+
+# paths_of BENCH: for a file's setup: the program in $bin, and $out and $err, from the top of the checkout.
+paths_of()
+{
+    cd "$BATS_TEST_DIRNAME/../.." || exit
+    bin=${PLUMB_BIN:-$PWD/build/bin}/plumb-$1 out=$BATS_TEST_TMPDIR/out err=$BATS_TEST_TMPDIR/err
+}
+
+# row STATUS PATTERN: the rows, of which there is one, have this status and a reason with the pattern in it.
+row()
+{
+    # shellcheck disable=SC2053 # a pattern is meant
+    [[ $(cells status) == "$1" && $(cells reason) == *$2* ]] || { cells status && cells reason && echo "no '$2'" && return 1; }
 }

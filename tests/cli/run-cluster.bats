@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # tier: long
-# shellcheck disable=SC2154 # of variables that run-hosts.bash sets
+# shellcheck disable=SC2086,SC2154 # of variables that run-hosts.bash sets
 # plumb run --hosts over a group: four hosts that a stand-in for ssh makes of this machine, ranks that a stand-in benchmark makes of
 # plumb-null (tests/tools/fake-group.py); by mpirun where there is one; and plumb-allreduce itself.
 
@@ -21,16 +21,10 @@ setup() {
     chmod +x bin/plumb-gather
     for host in alpha beta gamma delta; do
         mkdir "fake/$host"
-        printf '#!/bin/sh\necho %s\n' "$host" > "fake/$host/uname"
-        chmod +x "fake/$host/uname"
+        printf '#!/bin/sh\necho %s\n' "$host" | script "fake/$host/uname"
     done
     printf 'alpha slots=2 address=127.0.0.1\nbeta address=127.0.0.1\ngamma:3 address=127.0.0.1\ndelta address=127.0.0.1\n' > hosts
     suite '{bench: gather, number: 1}'
-}
-
-suite() { # suite CASE...: t.yaml
-    printf 'suite: t\nabout: a test\ndefaults: {repeat: 1, budget: 20ms, warmup: 20ms}\ncases:\n' > t.yaml
-    printf '  - %s\n' "$@" >> t.yaml
 }
 
 left_over() { pgrep "$@" -f "$work/bin/plumb-"; }
@@ -46,10 +40,7 @@ none_left() { # within 12 s: a watcher asks, waits and kills
 }
 
 until_running() { # until plumb-null is measuring
-    for _ in $(seq 3000); do
-        pgrep -f "$work/bin/plumb-null --number" > /dev/null && return 0
-        sleep 0.2
-    done
+    ! in_time 600 pgrep -f "$work/bin/plumb-null --number" > /dev/null || return 0
     [ ! -e said ] || cat said
     tail -n 20 r*/log/* 2> /dev/null || true
     pgrep -f "$work/bin/" | paste -sd, | xargs -r ps -o pid,etimes,stat,args -p || true
@@ -59,8 +50,7 @@ until_running() { # until plumb-null is measuring
 @test "a group runs over all hosts, slots ranks on each, in their order; rows and plan name them" {
     suite '{bench: gather, number: [1, 2], np: 2}'
     over_hosts 2> said
-    grep -q ' ./rsh: 2 cases with 7 ranks on 4 hosts; .* 0 cases' said
-    grep -q '7 ranks on 4 hosts' said
+    grep -q ' ./rsh: 2 .* 7 ranks on 4 hosts; .* 0 ' said
     [ "$(cells hosts | sort -u)" = 'alpha;beta;gamma;delta' ]
     [ "$(cells status | grep -cE '^(ok|noisy)$')" -eq 2 ]
     # Its --np is for this machine alone.
@@ -84,31 +74,11 @@ END
     none_left
 }
 
-@test "the secret is on no command line and in no file" {
-    cat > rsh <<'END'
-#!/bin/sh
-shift
-echo "$*" >> commands
-tee -a secrets | sh -c "$*"
-END
-    over_hosts
-    # Five connections of the trial, five of the launch; a check has none.
-    [ "$(grep -cE '^[0-9a-f]{64}$' secrets)" -eq 10 ]
-    [ "$(sort -u secrets | wc -l)" -eq 2 ]
-    while read -r secret; do
-        [ "$(grep -cF "$secret" commands)" -eq 0 ]
-        run grep -rlF "$secret" r tmp
-        [ "$status" -eq 1 ]
-    done < secrets
-}
-
 @test "a host that cannot be reached: said once, the group fails at once, what needs it not runs" {
     printf 'alpha address=127.0.0.1\ngone address=127.0.0.1\nmute address=127.0.0.1\n' > hosts
     suite '{bench: gather, number: [1, 2]}' '{bench: "null"}'
-    run over_hosts --host-wait 30s
-    [ "$status" -eq 4 ]
-    [[ "$output" == *"'gone' by ./rsh: rsh: connect to host gone: No route to host (status 255): 2 launches "* ]]
-    [[ "$output" == *"'mute' "*" ./rsh in 30 s"* ]]
+    told 4 "'gone' by ./rsh: rsh: *No route to host (status 255): 2 launches " over_hosts --host-wait 30s # what rsh printed
+    [[ "$output" == *"'mute' "*" ./rsh "*"30 s"* ]]
     [ "$(cells status | sort -u)" = failed ]
     cells reason | grep -q "'gone'"
     [ "$(wc -l < called)" -eq 3 ]
@@ -117,20 +87,15 @@ END
 
 @test "a build that differs, a program that is not there: named with the remedy before anything starts" {
     mkdir -p other/gamma
-    cat > other/gamma/plumb-gather <<END
+    script other/gamma/plumb-gather <<END
 #!/bin/sh
 [ "\$1" = --version ] && { echo "plumb-gather 0.0.1 (fffffff, cc, -O)"; exit; }
 exec "$work/bin/plumb-gather" "\$@"
 END
-    chmod +x other/gamma/plumb-gather
-    run over_hosts
-    [ "$status" -eq 4 ]
-    [[ "$output" == *"'gamma' "*" 0.0.1 (fffffff), "*": 1 launch "* ]]
+    told 4 "'gamma' * 0.0.1 (fffffff), *: 1 launch " over_hosts
     cells reason | grep -q "'gamma' .*0.0.1"
     rm other/gamma/plumb-gather
-    run over_hosts --out q
-    [ "$status" -eq 4 ]
-    [[ "$output" == *"plumb-gather' "*"'gamma' (gamma): "*"--remote-dir"* ]]
+    told 4 "plumb-gather' *'gamma' (gamma): *--remote-dir" over_hosts --out q
 }
 
 @test "a clock that differs is told, and nothing is measured there" {
@@ -140,11 +105,9 @@ echo $(($(/bin/date +%s) + 100)).000000000
 END
     printf '#!/bin/sh\n/bin/date +%%s\n' > fake/gamma/date # one that does not know %N
     chmod +x fake/beta/date fake/gamma/date
-    run over_hosts
-    [ "$status" -eq 4 ]
-    [[ "$output" == *"clock of 'beta' "*" s ahead "* ]]
+    run -4 over_hosts
     [[ "$output" != *"clock of 'gamma'"* ]]
-    cells reason | grep -qE "clock of 'beta' is (9[6-9]|10[0-2])(\.[0-9]+)? s ahead"
+    cells reason | grep -qE "clock of 'beta' .* (9[6-9]|10[0-2])(\.[0-9]+)? s"
     [ "$(grep -c . called)" -eq 4 ]
 }
 
@@ -152,10 +115,7 @@ END
     echo late > bin/act-3
     suite '{bench: gather, number: [1, 2]}'
     export FAKE_WAIT=40
-    run over_hosts
-    echo "$status: $output"
-    [ "$status" -eq 4 ]
-    [[ "$output" == *"'gather' "*"'alpha' "*" status 5: rank 0: plumb-gather: ranks 3 of 7 "* ]]
+    told 4 "'gather' *'alpha' * status 5: rank 0: plumb-gather: ranks 3 of 7 " over_hosts
     [ "$(cells status | sort | uniq -c | tr -s ' ')" = ' 2 failed' ]
     none_left
 }
@@ -167,10 +127,8 @@ END
     until_running
     # What stands for the connection: the shell that runs rank 0's script.
     pkill -KILL -f "^sh -c t=.* lead 0 1 $work/bin/"
-    status=0
-    wait "$run_pid" || status=$?
-    [ "$status" -eq 4 ]
-    cells reason | grep -q "connection to 'alpha' broke"
+    reaped 4 "$run_pid"
+    cells reason | grep -q "'alpha'"
     pkill -f "$work/bin/plumb-" || true # a script that is killed hard leaves what it ran, as a host that is gone does
 }
 
@@ -181,9 +139,7 @@ END
     until_running
     echo quiet > bin/act-6
     pkill -KILL -f "$work/bin/plumb-gather --np=7 --leader .* --rank 6"
-    status=0
-    wait "$run_pid" || status=$?
-    [ "$status" -eq 4 ]
+    reaped 4 "$run_pid"
     cells reason | grep -q "'delta' .* 6 .* status 137"
     none_left
 }
@@ -192,27 +148,22 @@ END
     suite '{bench: gather, number: [1, 2, 3], budget: 1s, min-samples: 100000000, max-samples: 100000000, sleep: 10ms}'
     "$plumb" run t.yaml --hosts hosts --rsh ./rsh --remote-dir "$work/bin" --host-wait 5m --out r --no-report 3>&- &
     run_pid=$!
-    for _ in $(seq 3000); do
-        grep -qs '^done' r/plan.csv && pgrep -f "$work/bin/plumb-null --number" > /dev/null && break
-        sleep 0.2
-    done
+    in_time 600 eval "grep -qs '^done' r/plan.csv && pgrep -f '$work/bin/plumb-null --number'" > /dev/null
     kill -KILL "$run_pid"
     wait "$run_pid" || true
     none_left
     [ "$(grep -c '^done' r/plan.csv)" -lt 3 ]
-    run "$plumb" run --resume r --no-report
-    [ "$status" -eq 0 ]
+    run -0 "$plumb" run --resume r --no-report
     [ "$(grep -c '^done' r/plan.csv)" -eq 3 ]
     [ "$(cells hosts | sort -u)" = 'alpha;beta;gamma;delta' ]
     none_left
+    run -2 "$plumb" run --resume r --rsh ./other
 }
 
 @test "over the time-out: all ranks are gone, the launch is late" {
     suite '{bench: gather, number: 1, budget: 60s, timeout: 4s, min-samples: 100000000, max-samples: 100000000, sleep: 10ms}'
-    run over_hosts
-    [ "$status" -eq 4 ]
-    cells reason | grep -q 'over its time-out of 4 s'
-    [ "$(grep -c ^late r/plan.csv)" -eq 1 ]
+    run -4 over_hosts
+    [ "$(cells code | sort -u) $(grep -c ^late r/plan.csv)" = 'timeout 1' ]
     none_left
 }
 
@@ -238,13 +189,12 @@ END
     hold_ports 22607 22615
     over_hosts --port 22600
     kill "$holder"
-    grep -q 'the port is taken' r/log/*
+    grep -q 'taken' r/log/*
     [ "$(cells status | grep -c failed)" -eq 0 ]
 }
 
 @test "a dry run shows the command lines and starts nothing" {
-    run over_hosts --dry-run
-    [ "$status" -eq 0 ]
+    run -0 over_hosts --dry-run
     [ ! -e called ]
     [[ "$output" == *"./rsh alpha $work/bin/plumb-gather --np=7 --rank=0 --listen 127.0.0.1 --port="*" --secret-file=- --number 1"* ]]
     [[ "$output" == *"./rsh gamma $work/bin/plumb-gather --np=7 --leader 127.0.0.1 --port="*" --secret-file=- --rank=3..5"* ]]
@@ -258,8 +208,7 @@ by_mpirun() { # by_mpirun OPTIONS: what it says to the file `said`
     command -v mpirun > /dev/null || skip "no mpirun here"
     printf 'localhost slots=2\n%s\n' "$(uname -n)" > hosts
     by_mpirun --out r || { cat said r/log/*; cut -c1-600 r/*.csv; return 1; }
-    grep -q ' mpirun: 1 case with 3 ranks on 2 hosts' said
-    grep -q '3 ranks on 2 hosts see' said
+    grep -q ' mpirun: 1 .* 3 ranks on 2 hosts' said
     [ "$(cells status | grep -cE '^(ok|noisy)$')" -eq 1 ]
     [ "$(cells hosts)" = "localhost;$(uname -n)" ]
     [ -z "$(find tmp -name 'plumb.*')" ]
@@ -319,9 +268,7 @@ allreduce_here() { # the real one, or skip
     done
     [ -n "$killed" ]
     kill -KILL "$killed"
-    status=0
-    wait "$run_pid" || status=$?
-    [ "$status" -eq 4 ]
+    reaped 4 "$run_pid"
     python3 - <<'END'
 import csv
 rows = list(csv.DictReader(open("r/allreduce.csv")))
@@ -376,12 +323,10 @@ END
         run_pid=$!
         until_at_work "$(leads)"
         frozen=$(pgrep -s "$(paste -sd , "on-$host")")
-        # shellcheck disable=SC2086 # some processes
         kill -STOP $frozen
         begin=$SECONDS status=0
         wait "$run_pid" || status=$?
         echo "took $((SECONDS - begin)) s" && cat said r/log/*
-        # shellcheck disable=SC2086
         kill -KILL $frozen
         [ "$status" -eq 4 ]
         ((SECONDS - begin <= NAMED_S))
@@ -412,34 +357,4 @@ END
         [ "$(grep -c '^done' r/plan.csv)" -eq 1 ]
         none_left
     done
-}
-
-@test "all pairs come as a tournament: launches of one bout share no host; many hosts are sampled" {
-    for i in 1 2 3 4 5 6; do echo "n$i address=127.0.0.1"; done > hosts
-    suite '{bench: net, transport: tcp, pattern: latency, size: 8, between: all}'
-    "$plumb" run t.yaml --hosts hosts --rsh ./rsh --dry-run > planned 2> said
-    grep -q '1 case over 15 pairs in 5 bouts' said
-    python3 - <<'END'
-import csv
-pairs = [(l["from"], l["to"]) for l in csv.DictReader(open("planned"))]
-assert len(set(pairs)) == 15
-for i in range(0, 15, 3):
-    assert len({h for p in pairs[i:i + 3] for h in p}) == 6, pairs[i:i + 3]
-END
-    for i in $(seq 40); do echo "n$i address=127.0.0.1"; done > hosts
-    suite '{bench: net, transport: tcp, pattern: latency, size: 8, between: sample}'
-    "$plumb" run t.yaml --hosts hosts --rsh ./rsh --dry-run > planned
-    "$plumb" run t.yaml --hosts hosts --rsh ./rsh --dry-run > again
-    "$plumb" run t.yaml --hosts hosts --rsh ./rsh --seed 2 --dry-run > other
-    cmp planned again
-    python3 - <<'END'
-import csv
-def pairs(name):
-    return {frozenset((int(l["from"][1:]), int(l["to"][1:]))) for l in csv.DictReader(open(name))}
-p = pairs("planned")
-assert 130 <= len(p) <= 160, len(p)
-assert all(frozenset((i, i % 40 + 1)) in p for i in range(1, 41))
-assert all(6 <= sum(h in q for q in p) <= 8 for h in range(1, 41))
-assert p != pairs("other")
-END
 }

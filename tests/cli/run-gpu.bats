@@ -3,17 +3,15 @@
 # shellcheck disable=SC2154 # of variables that the files of this name share
 # plumb run on simulated GPUs: suites that find them, pairs, limits, faults, and what is said where there is none.
 
+bats_require_minimum_version 1.5.0
 load ../sim/env
 load run-gpu
 
 @test "a GPU that is lost fails its own cases; the others have their values" {
     in_work eight
     fault lost:gpu=5
-    suite <<'END'
-  - {bench: copy, engine: ce, source: node0, destination: gpus, memory: pinned, size: 4M}
-END
-    run "$plumb" run t.yaml --out r
-    [ "$status" -eq 4 ]
+    suite <<< '  - {bench: copy, engine: ce, source: node0, destination: gpus, memory: pinned, size: 4M}'
+    run -4 "$plumb" run t.yaml --out r
     python3 - <<'END'
 import csv
 rows = {r["destination"]: r for r in csv.DictReader(open("r/copy.csv"))}
@@ -42,16 +40,15 @@ END
     local status=0
     "$plumb" run quick --only cuda --out r > said 2> errors || status=$?
     [ "$status" -eq 4 ]
-    [ "$(grep -c "^plumb run: nothing of '" errors)" -eq 4 ]
+    [ "$(grep -cE "^plumb run: .*'(gemm|memory|copy|launch)'" errors)" -eq 4 ]
     "$plumb" run quick --only cuda --out allowed --allow-skip --no-report
     for bench in gemm memory copy launch; do
         [ "$(wc -l < "r/$bench.csv")" -eq 2 ]
         grep -q ',skipped,.*none.so' "r/$bench.csv"
     done
     [ "$(grep -c none.so said)" -eq 1 ]
-    grep -q '^- no GPU was measured: .*none.so' said
     ! grep -q 'GPU matrix core' said || return 1
-    [ "$(grep -c "<li>no GPU was measured: " r/report.html)" -eq 1 ]
+    [ "$(grep -c "<li>.*none.so" r/report.html)" -eq 1 ]
     ! grep -q "class='d-word d-low\|class='d-word d-bad" r/report.html || return 1
     [ "$(cut -d, -f1 r/plan.csv | sort | uniq -c | tr -s ' ' | tr '\n' ';')" = " 4 skip; 1 state;" ]
 }
@@ -66,7 +63,7 @@ END
         status=0
         "$plumb" run t.yaml --out r > said 2> err || status=$?
         [ "$status" -eq 2 ]
-        grep -q "t.yaml:5: .*option '--device': '$device' is .*: host, cuda:[01], gpus" err
+        grep -q "t.yaml:5: .*'--device': '$device' .* host, cuda:[01], gpus" err
         [ ! -e r ]
     done
     suite <<END
@@ -75,7 +72,7 @@ END
     status=0
     "$plumb" run t.yaml --out r > said 2> err || status=$?
     [ "$status" -eq 2 ]
-    grep -q "t.yaml:4: option 'threads' " err
+    grep -q "t.yaml:4: .*'threads'" err
 }
 
 # eight_with_slow: GPU 3 takes data from the host at half the rate of the others.
@@ -106,9 +103,8 @@ with open("r/copy.csv", "w", newline="") as out:
 END
     "$plumb" report r > said
     flat said > unbroken
-    grep -q 'to be looked into' unbroken
-    grep -q '^Weakest.*slow: .*slowest: cuda:3' unbroken
-    grep -q '^Trust.* [67] cases of a single launch: held against their like' unbroken # no case that shows nothing
+    grep -q '^Weakest.*slow.*cuda:3' unbroken
+    grep -q '^Trust.* [67] cases ' unbroken # of a single launch: no case that shows nothing
     "$plumb" run t.yaml --out none --again 0 --no-report
     [ "$(wc -l < none/plan.csv)" -eq 9 ]
 }

@@ -11,7 +11,7 @@ hosts_here() {
     cd "$work" || return 1
     export TMPDIR="$work/tmp"
     mkdir tmp bin # the command line of what this test starts holds $work: it is how leftovers are found
-    cat > rsh <<'END'
+    script rsh <<'END'
 #!/bin/sh
 host=$1
 shift
@@ -24,7 +24,6 @@ esac
 [ -d "other/$host" ] && set -- "$(echo "$*" | sed "s:$PWD/bin/:$PWD/other/$host/:g")"
 exec sh -c "$*"
 END
-    chmod +x rsh
 }
 
 setup() {
@@ -32,13 +31,12 @@ setup() {
     export out="$work/r/net.csv"
     ln -s "$bin"/plumb-net bin/plumb-net
     printf 'alpha slots=2 address=127.0.0.1\nbeta address=127.0.0.1\n' > hosts
-    cat > t.yaml <<'END'
-suite: t
-about: a test
-defaults: {repeat: 1, budget: 50ms, warmup: 20ms}
-cases:
-  - {bench: net, transport: tcp, pattern: latency, size: [8, 64], no-cpu: "true"}
-END
+    suite '{bench: net, transport: tcp, pattern: latency, size: [8, 64], no-cpu: "true"}'
+}
+
+suite() { # suite CASE...: t.yaml
+    printf 'suite: t\nabout: a test\ndefaults: {repeat: 1, budget: 20ms, warmup: 20ms}\ncases:\n' > t.yaml
+    printf '  - %s\n' "$@" >> t.yaml
 }
 
 teardown() {
@@ -53,11 +51,6 @@ over_hosts() { # over_hosts [OPTION...]: into r
 
 left_over() { pgrep -f "$work/bin/plumb-net"; }
 
-none_left() { # within 8 s: a watcher asks, waits and kills
-    for _ in $(seq 6000); do
-        left_over > /dev/null || return 0
-        sleep 0.3
-    done
-    left_over -a
-    return 1
+none_left() { # a watcher asks, waits and kills
+    in_time 1800 eval '! left_over > /dev/null' || { left_over -a && return 1; }
 }

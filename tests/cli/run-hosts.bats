@@ -14,19 +14,17 @@ load run-hosts
 @test "what is told of hosts is of the cases that --only keeps" {
     printf '  - {bench: net, transport: shm, pattern: latency, size: [8, 4K], between: none}\n' >> t.yaml
     over_hosts --dry-run 2> said > plan
-    grep -q ' ./rsh: 2 cases over 1 pair; .* 2 cases$' said
+    grep -q ' ./rsh: 2 .* 1 pair; .* 2 ' said
     over_hosts --dry-run --only 'tcp*size 8 ' 2> said > plan
-    grep -q ' ./rsh: 1 case over 1 pair; .* 0 cases$' said
+    grep -q ' ./rsh: 1 .* 1 pair; .* 0 ' said
     over_hosts --dry-run --only 'shm*size 4K' 2> said > plan
-    grep -q '^plumb run: .* 1 case$' said
     [ "$(wc -l < plan)" -eq 2 ]
 }
 
 @test "a case runs between two hosts: rows, samples and both hosts are kept" {
     over_hosts 2> said
-    grep -q ' ./rsh: 2 cases over 1 pair; .* 0 cases' said
-    [ "$(cells from | sort -u)" = alpha ]
-    [ "$(cells to | sort -u)" = beta ]
+    grep -q ' ./rsh: 2 .* 1 pair; .* 0 ' said
+    alike from alpha to beta
     cells status | grep -qE '^(ok|noisy)$'
     [ "$(cells status | grep -cE 'failed|wrong|skipped')" -eq 0 ]
     python3 - <<'END'
@@ -53,8 +51,7 @@ END
     local name
     for name in 0131 10.1 user@017 0.0.0.89; do
         printf 'alpha address=127.0.0.1\n%s\n' "$name" > hosts
-        run -2 "$plumb" run t.yaml --hosts hosts --rsh ./rsh --dry-run
-        [[ $output == *"hosts:2: '${name#*@}'"* ]]
+        told 2 "hosts:2: '${name#*@}'" "$plumb" run t.yaml --hosts hosts --rsh ./rsh --dry-run
     done
     printf 'alpha address=127.0.0.1\n0131 address=127.0.0.1\n' > hosts
     run -0 "$plumb" run t.yaml --hosts hosts --rsh ./rsh --dry-run
@@ -65,8 +62,7 @@ END
     address=$(ip -4 -o address show scope global | awk '{ sub("/.*", "", $4); print $4; exit }')
     [ -n "$address" ] || skip "this machine has no address but loopback"
     printf 'alpha address=%s\nbeta address=%s\n' "$address" "$address" > hosts
-    run -0 "$plumb" run t.yaml --hosts hosts --rsh ./rsh --only 'tcp*size 8 ' --out two
-    [[ $output == *"warning: 'alpha' and 'beta' "*"$address"* ]]
+    told 0 "warning: 'alpha' and 'beta' *$address" "$plumb" run t.yaml --hosts hosts --rsh ./rsh --only 'tcp*size 8 ' --out two
 }
 
 @test "the secret is on no command line and in no file" {
@@ -80,37 +76,19 @@ END
     [ "$(grep -cE '^[0-9a-f]{64}$' secrets)" -eq 2 ]
     [ "$(sort -u secrets | wc -l)" -eq 1 ]
     [ "$(grep -cF "$(head -1 secrets)" commands)" -eq 0 ]
-    run grep -rlF "$(head -1 secrets)" r tmp
-    [ "$status" -eq 1 ]
+    run -1 grep -rlF "$(head -1 secrets)" r tmp
 }
 
 @test "a hosts file that is wrong is refused before anything is measured" {
     printf 'alpha\nbeta slts=2\n' > hosts
-    run over_hosts
-    [ "$status" -eq 2 ]
-    [[ "$output" == *"hosts:2: "*"'slts=2', "*"'slots'"* ]]
+    told 2 "hosts:2: *'slts=2', *'slots'" over_hosts
     printf 'alpha address=127.0.0.1\n' > hosts
-    run over_hosts
-    [ "$status" -eq 2 ]
-    [[ "$output" == *"'hosts' names one host"* ]]
+    told 2 "'hosts'" over_hosts
     printf 'alpha.invalid\nbeta.invalid\n' > hosts
-    run over_hosts
-    [ "$status" -eq 2 ]
-    [[ "$output" == *"'alpha.invalid': "* ]]
+    told 2 "'alpha.invalid': " over_hosts
     rm hosts
-    run over_hosts
-    [ "$status" -eq 2 ]
-    [[ "$output" == *"'hosts'"* ]]
-    run "$plumb" run t.yaml --launcher srun
-    [ "$status" -eq 2 ]
-    run "$plumb" run t.yaml --rsh ./rsh
-    [ "$status" -eq 2 ]
+    told 2 "'hosts'" over_hosts
+    run -2 "$plumb" run t.yaml --launcher srun
+    run -2 "$plumb" run t.yaml --rsh ./rsh
     [ ! -e r ]
-}
-
-@test "a dry run shows the command lines and starts nothing" {
-    run over_hosts --dry-run
-    [ "$status" -eq 0 ]
-    [ ! -e called ]
-    [[ "$output" == *"./rsh beta $work/bin/plumb-net --listen 127.0.0.1 --port="*"--secret-file=- --runs=1 ; ./rsh alpha $work/bin/plumb-net 127.0.0.1"* ]]
 }

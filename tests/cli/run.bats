@@ -3,6 +3,7 @@
 # shellcheck disable=SC2154 # of variables that the files of this name share
 # plumb run: plans, launches and faults, on the null benchmark.
 
+load common
 load run
 
 # waits: for launches that hang
@@ -23,11 +24,7 @@ load run
 }
 
 @test "--only takes sizes as people write them" {
-    suite <<'END'
-  - bench: memory
-    op: [read, write]
-    size: [64K, 1M, 65537]
-END
+    suite <<< '  - {bench: memory, op: [read, write], size: [64K, 1M, 65537]}'
     "$plumb" run t.yaml --dry-run --only '*read*size 64K' > plan
     [ "$(column plan arguments | sort -u | grep -c .)" -eq 1 ]
     column plan arguments | grep -q -- '--size 65536'
@@ -43,11 +40,9 @@ END
     [ "$(tail -n +2 plan | cut -d, -f3 | sort -n | tail -n 1)" -eq 7 ]
     "$plumb" run t.yaml --dry-run --repeat 1 > plan
     [ "$(tail -n +2 plan | wc -l)" -eq 8 ]
-    run "$plumb" run t.yaml --dry-run --repeat 0
-    [ "$status" -eq 2 ]
 }
 
-@test "the same seed plans the same cases in the same order, another seed another" {
+@test "the same seed plans the same cases in the same order, another seed another; that is what is run" {
     small_suite
     "$plumb" run t.yaml --dry-run --seed 7 > a
     "$plumb" run t.yaml --dry-run --seed 7 > b
@@ -57,14 +52,10 @@ END
     [ "$status" -ne 0 ]
     diff <(tail -n +2 a | cut -d, -f2- | sort) <(tail -n +2 c | cut -d, -f2- | sort)
     [ "$(wc -l < a)" -eq 17 ]
-}
-
-@test "a plan's order is what is run" {
-    small_suite
+    # the order is what is run, and launches of a case do not draw the same data
     "$plumb" run t.yaml --seed 7 --out r --no-report
-    "$plumb" run t.yaml --seed 7 --dry-run | tail -n +2 | cut -d, -f2,3 > planned
-    paste -d, <(column r/null.csv case) <(column r/null.csv repeat) > ran
-    diff planned ran
+    diff <(tail -n +2 a | cut -d, -f2,3) <(paste -d, <(column r/null.csv case) <(column r/null.csv repeat))
+    [ "$(paste -d' ' <(column r/null.csv noise) <(column r/null.csv number) <(column r/null.csv value) | grep '^normal 1 ' | sort -u | wc -l)" -eq 2 ]
 }
 
 @test "plumb list counts the launches of a suite as a run plans them" {
@@ -88,8 +79,7 @@ END
     chmod 0 closed
     for command in "report closed" "history closed" "compare closed closed"; do
         # shellcheck disable=SC2086 # several words
-        run ${as[@]+"${as[@]}"} ./program $command
-        [ "$status" -eq 4 ]
+        run -4 ${as[@]+"${as[@]}"} ./program $command
         [[ "$output" == *?closed?": Permission denied" ]]
     done
 }
@@ -113,92 +103,48 @@ for row in rows:
 END
 }
 
-@test "launches of one case do not draw the same data" {
-    small_suite
-    "$plumb" run t.yaml --only 'number 1 --noise normal' --out r --no-report
-    [ "$(column r/null.csv value | sort -u | wc -l)" -eq 2 ]
-}
-
-@test "faults: each gets a row with its reason, the other cases run, the exit code tells" {
+@test "faults: each gets a row with its code, the other cases run, the exit code tells" {
     suite <<'END'
-  - bench: "null"
-    fault: [none, skip, fail, crash, garbage]
-    repeat: 1
-  - bench: "null"
-    fault: hang
-    repeat: 1
-    timeout: 500ms
+  - {bench: "null", fault: [none, skip, fail, wrong, crash, garbage], repeat: 1}
+  - {bench: "null", fault: hang, repeat: 1, timeout: 500ms}
 END
-    run "$plumb" run t.yaml --out r --no-report
-    [ "$status" -eq 4 ]
+    run -1 "$plumb" run t.yaml --out r --no-report
     python3 - <<'END'
 import csv
 rows = {r["fault"]: r for r in csv.DictReader(open("r/null.csv"))}
-wanted = {"none": ("ok", ""), "skip": ("skipped", "asked to be skipped"), "fail": ("failed", "asked to fail"), "crash": ("failed", "killed by signal 11"),
-          "garbage": ("failed", "output is not rows"), "hang": ("failed", "over its time-out of 0.5 s")}
-assert set(rows) == set(wanted), set(rows)
-for fault, (status, reason) in wanted.items():
-    assert rows[fault]["status"] in (status, "noisy" if status == "ok" else status), (fault, rows[fault]["status"])
-    assert reason in rows[fault]["reason"], (fault, rows[fault]["reason"])
-    assert fault == "none" or rows[fault]["value"] == "", (fault, "a value without a measurement")
-    assert rows[fault]["number"] == "1", (fault, "the parameters are missing")
+wanted = {"none": ("ok", "", "done"), "skip": ("skipped", "unsupported", "skip"), "fail": ("failed", "failed", "fail"),
+          "wrong": ("wrong", "wrong-data", "fail"), "crash": ("failed", "crashed", "fail"), "garbage": ("failed", "no-rows", "fail"),
+          "hang": ("failed", "timeout", "late")}
 states = {r["arguments"].split()[1]: r["state"] for r in csv.DictReader(open("r/plan.csv"))}
-assert states == {"none": "done", "skip": "skip", "fail": "fail", "crash": "fail", "garbage": "fail", "hang": "late"}, states
+assert {fault: (r["status"].replace("noisy", "ok"), r["code"], states[fault]) for fault, r in rows.items()} == wanted, rows
+for fault, row in rows.items():
+    assert (row["value"] != "") == (fault in ("none", "wrong")) and bool(row["reason"]) == (fault != "none"), row
+    assert row["number"] == "1", (fault, "the parameters are missing")
+assert "11" in rows["crash"]["reason"] and "0.5 s" in rows["hang"]["reason"], rows
 END
+    sed -i 's/, wrong, /, /' t.yaml
+    run -4 "$plumb" run t.yaml --out q --no-report
 }
 
-@test "a suite that is wrong is refused with file, line and what is allowed" {
-    suite <<'END'
-  - bench: "null"
-    nois: normal
-END
-    run "$plumb" run t.yaml --out r
-    [ "$status" -eq 2 ]
-    [[ "$output" == *"t.yaml:6:"*"'nois'"*"did you mean 'noise'"* ]]
-    suite <<'END'
-  - bench: "null"
-    noise: [normal, loud]
-END
-    run "$plumb" run t.yaml --out r
-    [ "$status" -eq 2 ]
-    [[ "$output" == *"t.yaml:6:"*"'loud'"*"none, normal, lognormal"* ]]
-    suite <<'END'
-  - bench: "null"
-    number: -3
-END
-    run "$plumb" run t.yaml --out r
-    [ "$status" -eq 2 ]
-    [[ "$output" == *"t.yaml:6:"*"whole number"* ]]
-    suite <<'END'
-  - bench: nul
-END
-    run "$plumb" run t.yaml --out r
-    [ "$status" -eq 2 ]
-    [[ "$output" == *"t.yaml:5:"*"did you mean 'null'"* ]]
+# refused PATTERN: the suite t.yaml is, and the reason has that
+refused() {
+    told 2 "$1" "$plumb" run t.yaml --out r
     [ ! -e r ]
 }
 
-@test "a key of the suite itself that is unknown, a repeat out of range, a zero time-out are refused" {
+@test "a suite that is wrong is refused with file, line and what is allowed" {
+    local wrong
+    for wrong in "nois: normal|t.yaml:6:*'nois'*'noise'" "noise: [normal, loud]|t.yaml:6:*'loud'*none, normal, lognormal" "number: -3|t.yaml:6:*-3" \
+        "repeat: 0|t.yaml:" "timeout: 0s|t.yaml:"; do
+        printf '  - bench: "null"\n    %s\n' "${wrong%%|*}" | suite
+        refused "${wrong#*|}"
+    done
+    suite <<< '  - bench: nul'
+    refused "t.yaml:5:*'null'"
     printf 'suite: t\ncase: []\n' > t.yaml
-    run "$plumb" run t.yaml
-    [ "$status" -eq 2 ]
-    [[ "$output" == *"t.yaml:2:"*cases* ]]
-    suite <<'END'
-  - bench: "null"
-    repeat: 0
-END
-    run "$plumb" run t.yaml
-    [ "$status" -eq 2 ]
-    suite <<'END'
-  - bench: "null"
-    timeout: 0s
-END
-    run "$plumb" run t.yaml
-    [ "$status" -eq 2 ]
+    refused "t.yaml:2:*cases"
     printf 'suite: t\ndefaults: {budgett: 1s}\ncases: [{bench: "null"}]\n' > t.yaml
-    run "$plumb" run t.yaml
-    [ "$status" -eq 2 ]
-    [[ "$output" == *"t.yaml:2:"*budgett* ]]
+    refused "t.yaml:2:*budgett"
 }
 
 @test "--only, given several times: what any of them takes, wherever the options stand" {
@@ -210,9 +156,7 @@ END
     # What is the value of another option is no --only.
     "$plumb" run t.yaml --out --only --dry-run --only 'number 2 --noise none' > out
     [ "$(tail -n +2 out | wc -l)" -eq 2 ]
-    run "$plumb" run t.yaml --dry-run --only this --only that
-    [ "$status" -eq 2 ]
-    [[ "$output" == *"matches --only 'this|that'"* ]]
+    told 2 "--only*'this|that'" "$plumb" run t.yaml --dry-run --only this --only that
 }
 
 @test "--only with the name of a benchmark takes no other's cases" {
@@ -233,42 +177,18 @@ END
 
 @test "without a terminal a line now and then says how far it is, and none before its time" {
     small_suite
+    local line='^plumb run: [0-9]+ of 16 .* [0-9]+ s .*null --number '
     PLUMB_PROGRESS=1ms "$plumb" run t.yaml --out r --no-report 2> said
-    grep -qE '^plumb run: [0-9]+ of 16 launches done, .* [0-9]+ s left; .*null --number ' said
+    grep -qE "$line" said
     PLUMB_PROGRESS=1h "$plumb" run t.yaml --out q --no-report 2> said
-    [ "$(grep -c 'launches done' said)" -eq 0 ]
+    [ "$(grep -cE "$line" said)" -eq 0 ]
     [ "$(grep -c $'\r' said)" -eq 0 ]
 }
 
-@test "every row without a good value says why in one word" {
-    suite <<'END'
-  - bench: "null"
-    fault: [none, skip, fail, wrong, garbage, crash]
-    repeat: 1
-  - bench: "null"
-    fault: hang
-    repeat: 1
-    timeout: 2s
-END
-    run "$plumb" run t.yaml --out r --no-report
-    python3 -c 'import csv
-rows = {row["fault"]: (row["status"], row["code"]) for row in csv.DictReader(open("r/null.csv"))}
-assert rows == {"none": ("ok", ""), "skip": ("skipped", "unsupported"), "fail": ("failed", "failed"), "wrong": ("wrong", "wrong-data"),
-                "garbage": ("failed", "no-rows"), "crash": ("failed", "crashed"), "hang": ("failed", "timeout")}, rows'
-}
-
 @test "a run of which a whole benchmark was skipped is incomplete, and --allow-skip accepts it" {
-    suite <<'END'
-  - bench: "null"
-    fault: skip
-  - bench: memory
-    op: triad
-    size: 64K
-END
-    run "$plumb" run t.yaml --out some --no-report
-    [ "$status" -eq 4 ]
-    [ "$(grep -c "nothing of 'null'" <<<"$output")" -eq 1 ]
-    [ "$(grep -c "nothing of 'memory'" <<<"$output")" -eq 0 ]
+    printf '%s\n' '  - {bench: "null", fault: skip}' '  - {bench: memory, op: triad, size: 64K}' | suite
+    run -4 "$plumb" run t.yaml --out some --no-report
+    [ "$(grep -c "'null'" <<<"$output") $(grep -c "'memory'" <<<"$output")" = '1 0' ]
     "$plumb" run t.yaml --out accepted --no-report --allow-skip
     sed -i 's/fault: skip/fault: [skip, none]/' t.yaml
     "$plumb" run t.yaml --out part --no-report # one case of two has a value

@@ -3,6 +3,8 @@
 # sanitizers: no, because it starts no program of this build
 # scripts/plumb.sbatch: what it makes of its arguments. Slurm is a stand-in; tests/labs/slurm.bats has a real one.
 
+load common
+
 setup() {
     batch="$BATS_TEST_DIRNAME/../../scripts/plumb.sbatch"
     work=$BATS_TEST_TMPDIR
@@ -18,24 +20,18 @@ setup() {
 begins() { [[ ${lines[0]} == "run|$1|--launcher|srun|--hosts|$work/"* ]]; }
 
 @test "the suite is cluster unless the first argument is one" {
-    run "$batch"
-    [ "$status" -eq 0 ]
+    run -0 "$batch"
     begins cluster
     [ "${lines[1]} ${lines[2]}" = 'node0 slots=1 node1 slots=1' ]
     SLURM_NTASKS_PER_NODE=4 run "$batch" net --only 'a b'
     begins net
     [[ ${lines[0]} == *'|--only|a b|' ]]
     [ "${lines[2]}" = 'node1 slots=4' ]
-}
-
-@test "options without a suite are options" {
     run "$batch" --only net --dry-run
     begins cluster
     [[ ${lines[0]} == *'|--only|net|--dry-run|' ]]
 }
 
 @test "without a program it says how to name one" {
-    PLUMB=$work/none PATH="$work/path:/usr/bin:/bin" run "$batch"
-    [ "$status" -eq 2 ]
-    [[ $output == *"there is no program"*PLUMB=* ]]
+    PLUMB=$work/none PATH="$work/path:/usr/bin:/bin" told 2 PLUMB= "$batch"
 }

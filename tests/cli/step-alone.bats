@@ -5,7 +5,6 @@
 # plumb-step on one machine: what holds where nothing else runs.
 
 # takes: machine
-bats_require_minimum_version 1.5.0
 load rows
 load ../sim/env
 load step
@@ -93,11 +92,8 @@ load step
     step --np 3 --ranks 3 --batch 4 --compute product --ps 1 --ps-mode async
     all_good
     [ -n "$(of compute_slowdown value)" ]
-    step --np 3 --ranks 3 --compute-time 2ms --ps 1 --ps-mode async --inject corrupt
-    [ "$status" -eq 1 ]
+    exits 1 step --np 3 --ranks 3 --compute-time 2ms --ps 1 --ps-mode async --inject corrupt
     [[ $(of step_time status) == wrong && $(of step_time reason) == *"rank "*"element "* ]]
-    step --np 3 --ranks 3 --compute-time 2ms --ps 1 --ps-mode async --inject absent
-    [ "$status" -eq 4 ]
-    step --np 2 --ranks 2 --ps-mode async # without servers
-    [ "$status" -eq 2 ]
+    exits 4 step --np 3 --ranks 3 --compute-time 2ms --ps 1 --ps-mode async --inject absent
+    exits 2 step --np 2 --ranks 2 --ps-mode async # without servers
 }

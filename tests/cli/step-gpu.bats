@@ -55,7 +55,6 @@ lasts() {
 
 @test "a wrong product is found" {
     fault corrupt:kernel=gemm:times=100000000
-    step
-    [ "$status" -eq 1 ]
+    exits 1 step
     [[ $(of step_time status) == wrong && $(of step_time reason) == *'a product of '*': entry '* ]]
 }

@@ -5,7 +5,6 @@
 # plumb-step on one machine: what its rows say, what it finds, and what it refuses.
 
 # takes: spinners
-bats_require_minimum_version 1.5.0
 load rows
 load ../sim/env
 load step
@@ -41,11 +40,11 @@ load step
     all_good
     [ "$(of throughput limit)" = 80 ]
     [ "$(of compute_alone value)" = 40 ]
-    [[ $(of throughput limit_source) == 'compute and the pipeline'*bubble* ]]
+    [[ $(of throughput limit_source) == *compute*bubble* ]]
     # stages that multiply on one host share it when they compute alone, and not in the step: what they computed in it bounds it
     step --np 2 --ranks 2 --batch 4 --compute product --pp 2
     all_good
-    [[ $(of throughput limit_source) == "the slowest stage's compute"* ]]
+    [[ $(of throughput limit_source) == *"slowest stage"* ]]
     awk -v p="$(of throughput percent_of_limit)" -v most="$(of throughput max)" -v limit="$(of throughput limit)" \
         'BEGIN { print p, most, limit; exit !(p > 0 && p <= 100.000001 && most <= limit * 1.000001) }'
     [[ -n $(of compute_alone value) && -z $(of compute_slowdown value) ]]
@@ -69,8 +68,7 @@ load step
     # 4 x 1 and 4 x 2 products of 4000 x 100 x 100 forward, twice that back: at 1 TFLOP/s, which no core has, 2.88 ms
     step --np 1 --batch 4000 --compute product
     awk -v v="$(of compute_alone value 1)" 'BEGIN { print v; exit !(v > 2.88) }' || { echo 'too short' && false; }
-    step --np 1 --compute product --tflops 3 # says nothing of it
-    [ "$status" -eq 2 ]
+    exits 2 step --np 1 --compute product --tflops 3 # says nothing of it
     step --np 2 --ranks 2 --compute product --dtype f16 # no library of the host has it
     [[ $(of step_time status) == skipped && $(of step_time reason) == *'--dtype f32, bf16 or f64'* ]]
 }
@@ -104,8 +102,7 @@ load step
     # both passes without the update, by the same samples
     awk -v passes="$(of step_time compute_ms)" -v all="$(of compute_alone value)" -v update="$(of update_time value)" \
         'BEGIN { print passes, all, update; off = passes / (all - update) - 1; exit !(off < 1e-4 && off > -1e-4) }'
-    step --np 1 --memory-rate 3
-    [ "$status" -eq 2 ]
+    exits 2 step --np 1 --memory-rate 3
 }
 
 @test "what is sent is what the way sends: sums, scatters and gathers, activations, tokens" {
@@ -130,28 +127,7 @@ load step
     sent "$(awk 'BEGIN { print (2000 * 4 * 2 * .75 + 2 * 200 * 4 * 4 * .75) / 1e6 }')"
 }
 
-@test "a wrong element is found, with its rank and what it was of; a rank that never comes ends the step, by name" {
-    step --np 2 --ranks 2 --compute-time 2ms --inject corrupt
-    [ "$status" -eq 1 ]
-    [[ $(of step_time status) == wrong && $(of step_time reason) == *"rank "*"gradients: "*"element "* ]]
-    step --np 3 --ranks 2,3 --compute-time 2ms --inject corrupt # what is wrong is no base of an efficiency
-    [[ $(of step_time status 3) == wrong && -n $(of exposed value 3) && -z $(of efficiency value) ]]
-    step --np 2 --ranks 2 --compute-time 2ms --inject absent
-    [ "$status" -eq 4 ]
+@test "a rank that never comes ends the step, by name" {
+    exits 4 step --np 2 --ranks 2 --compute-time 2ms --inject absent
     [[ $(of step_time reason) == *"rank 1"* ]]
-}
-
-@test "what makes no sense is refused, in words" {
-    step --np 4 --ranks 4 --tp 3
-    [ "$status" -eq 2 ] && grep -q '4 ranks cannot be divided' "$err"
-    step --np 2 --ranks 2 --batch 3 --micro-batches 2
-    [ "$status" -eq 2 ] && grep -q 'micro-batches' "$err"
-    step --np 4 --ranks 4 --pp 2 --zero 3
-    [ "$status" -eq 2 ] && grep -q -- '--zero 0, 1 or 2' "$err"
-    step --np 2 --ranks 2 --prefetch 2
-    [ "$status" -eq 2 ]
-    step --np 2 --ranks 2 --model no-such-model
-    [ "$status" -eq 2 ] && grep -q no-such-model "$err"
-    step --np 2 --pp 2 --micro-batches 2 # in a sweep, what can be
-    [ "$(cells ranks | sort -u)" = 2 ]
 }

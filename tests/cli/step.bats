@@ -4,7 +4,6 @@
 # plumb-step on one machine, in short: all data are right, times and rates fit together, what is wrong is found, and what makes no sense is refused.
 
 # takes: spinners
-bats_require_minimum_version 1.5.0
 load rows
 load step
 
@@ -36,22 +35,17 @@ step() {
 }
 
 @test "what makes no sense is refused, in words" {
-    step --np 4 --ranks 4 --tp 3
-    [[ $status -eq 2 && $(<"$err") == *'4 ranks cannot be divided'* ]]
-    step --np 2 --ranks 2 --batch 3 --micro-batches 2
-    [[ $status -eq 2 && $(<"$err") == *'micro-batches'* ]]
-    step --np 4 --ranks 4 --pp 2 --zero 3
-    [[ $status -eq 2 && $(<"$err") == *'--zero 0, 1 or 2'* ]]
-    step --np 2 --ranks 2 --prefetch 2
-    [ "$status" -eq 2 ]
-    step --np 2 --ranks 2 --model no-such-model
-    [[ $status -eq 2 && $(<"$err") == *no-such-model* ]]
+    warned 2 '4 ranks' step --np 4 --ranks 4 --tp 3
+    warned 2 micro-batches step --np 2 --ranks 2 --batch 3 --micro-batches 2
+    warned 2 --zero step --np 4 --ranks 4 --pp 2 --zero 3
+    exits 2 step --np 2 --ranks 2 --prefetch 2
     step --np 2 --pp 2 --micro-batches 2 # in a sweep, what can be
     [ "$(cells ranks | sort -u)" = 2 ]
 }
 
 @test "a wrong element is found, with its rank and what it was of" {
-    step --np 2 --ranks 2 --compute-time 2ms --inject corrupt
-    [ "$status" -eq 1 ]
+    exits 1 step --np 2 --ranks 2 --compute-time 2ms --inject corrupt
     [[ $(of step_time status) == wrong && $(of step_time reason) == *"rank "*"gradients: "*"element "* ]]
+    step --np 3 --ranks 2,3 --compute-time 2ms --inject corrupt # what is wrong is no base of an efficiency
+    [[ $(of step_time status 3) == wrong && -n $(of exposed value 3) && -z $(of efficiency value) ]]
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Wrong usage: exit 2 with a sentence, before anything is measured, and how a command is found that was nearly right.
 
-bats_require_minimum_version 1.5.0
+load common
 
 setup()
 {
@@ -47,12 +47,6 @@ refused()
     [ "$(grep -c ',skipped,' <<<"$output")" -eq 0 ]
 }
 
-@test "what a run plans for a larger machine is a skipped row" {
-    printf 'suite: wide\nabout: as on a larger machine\ndefaults: {repeat: 1, budget: 1ms, warmup: 1ms}\ncases:\n  - {bench: memory, op: triad, size: 64K, threads: 65536}\n' >"$BATS_TEST_TMPDIR/wide.yaml"
-    run -0 "$bin/plumb" run "$BATS_TEST_TMPDIR/wide.yaml" --out "$BATS_TEST_TMPDIR/run" --no-report --allow-skip
-    grep -q ',skipped,' "$BATS_TEST_TMPDIR/run/memory.csv"
-}
-
 @test "help and version by each of their names; the help of a command by its name" {
     local word
     for word in version -v --version; do
@@ -65,6 +59,5 @@ refused()
 }
 
 @test "a suite's name in place of a command is told how to run it" {
-    run -2 "$bin/plumb" quick
-    [[ $output == *"plumb run quick"* ]]
+    told 2 'plumb run quick' "$bin/plumb" quick
 }

@@ -6,7 +6,7 @@
 
 # takes: guest
 
-bats_require_minimum_version 1.5.0
+load ../cli/common
 load env
 load sections
 load doctor
@@ -58,8 +58,7 @@ setup() {
 
 # saw SECTION: it ended well, and each of its examinations did.
 saw() {
-    section "$1"
-    [ "$status" -eq 0 ]
+    exits 0 section "$1"
     [[ $output != *' ended with '* && $output != *' is '* ]]
 }
 

@@ -6,7 +6,7 @@
 # takes: guest
 # waits: for launches that are measured in turn
 
-bats_require_minimum_version 1.5.0
+load ../cli/common
 load env
 load sections
 
@@ -64,10 +64,8 @@ section_lossy_line() {
 
 # BBR loses a little itself, and is no faster than a line without loss: the doctor's price is that of the loss at most.
 @test "loss of 2 % on a line of 40 ms: what CUBIC loses against BBR is most of what the loss costs, and no more" {
-    section loss_itself
-    [ "$status" -eq 0 ]
-    section lossy_line
-    [ "$status" -eq 0 ]
+    exits 0 section loss_itself
+    exits 0 section lossy_line
     python3 - "$BATS_FILE_TMPDIR/job/loss_itself" "$job/out" <<'END' || status=$?
 import csv, json, os, statistics, sys
 turns, told = sys.argv[1], json.load(open(sys.argv[2]))

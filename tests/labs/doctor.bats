@@ -3,7 +3,6 @@
 # plumb doctor on real systems: a fault is planted, found, and priced by its closed form; without it, nothing is found of it.
 
 # waits: for a load average to rise
-bats_require_minimum_version 1.5.0
 load env
 load doctor
 
@@ -52,30 +51,6 @@ alone()
     [[ $(result shaping v1 qdiscs) == *'"kind": "tbf"'*'"rate_gbits_per_s": 1'* ]]
 }
 
-@test "netem's delay and loss: found, with their figures" {
-    lab_root
-    alone 'tc qdisc add dev v0 root netem delay 5ms loss 1%' || skip 'this kernel has no netem'
-    is shaping v0 found
-    [[ $(result shaping v0 qdiscs) == *'"kind": "netem"'*'"delay_us": 5000'*'"loss_percent": 1'* ]]
-}
-
-@test "a bond of two interfaces that sends in turns: found" {
-    lab_root
-    alone 'ip link add b0 type bond mode balance-rr; ip link set v0 down; ip link set v0 master b0; ip link set v1 down
-        ip link set v1 master b0; ip link set b0 up' || skip 'this kernel has no bonding'
-    is bond b0 found
-}
-
-@test "congestion control bbr: found; cubic, or reno, is not" {
-    local file=/proc/sys/net/ipv4/tcp_congestion_control
-    lab_root
-    unshare -n sh -c "echo bbr >$file" 2>/dev/null || skip 'this kernel has no bbr'
-    alone "echo bbr >$file"
-    is congestion tcp found
-    alone "echo cubic >$file || echo reno >$file"
-    is congestion tcp fine
-}
-
 # in_group COMMAND...: in a control group with a tenth of a CPU, of version 1 or 2.
 in_group()
 {
@@ -122,16 +97,6 @@ in_group()
     is open-files process fine
     prlimit --memlock=65536:65536 "$plumb" probe --json >"$out"
     [[ $(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["process"]["locked_memory_bytes"])' "$out") == 65536 ]]
-}
-
-@test "variables that steer libraries: those that cost, by name" {
-    examine env OPENBLAS_CORETYPE=Prescott NCCL_DEBUG=INFO OMP_NUM_THREADS=1
-    is settings OPENBLAS_CORETYPE found
-    [[ -z $(result settings NCCL_DEBUG state) ]]
-    if (($(lscpu -p=core | grep -v '^#' | sort -u | wc -l) > 1)); then is threads OMP_NUM_THREADS found; fi
-    examine env -u OPENBLAS_CORETYPE -u OMP_NUM_THREADS -u MKL_NUM_THREADS -u OPENBLAS_NUM_THREADS
-    is settings environment fine
-    is threads environment fine
 }
 
 @test "a busy neighbour: found within two minutes" {

@@ -2,6 +2,9 @@
 # shellcheck shell=bash
 # For the tests in the labs: a cluster of this checkout's own name, so that a user's labs, and other checkouts' tests, are left alone.
 
+# shellcheck source-path=SCRIPTDIR
+. "${BASH_SOURCE[0]%/*}/../cli/common.bash"
+
 # The names of this checkout's test labs: $PLUMB_LAB and a second one.
 lab_names()
 {
@@ -90,17 +93,6 @@ reaches()
     done
     echo 'fell short in six goes'
     return 1
-}
-
-# in_time SECONDS COMMAND...: until it succeeds.
-in_time()
-{
-    local end=$((SECONDS + $1))
-    shift
-    until "$@"; do
-        ((SECONDS < end)) || return 1
-        sleep 0.1
-    done
 }
 
 # lab_guest: skips the test where no guest can be had.

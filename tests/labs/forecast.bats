@@ -3,7 +3,6 @@
 # plumb forecast in a lab: sums on 2 and 4 hosts say how long sums and steps on 8 take, also behind a core that carries half.
 
 # takes: machine
-bats_require_minimum_version 1.5.0
 load env
 
 setup() {

@@ -4,7 +4,6 @@
 # plumb-net between hosts of a lab: what it measures against what the links carry.
 
 # takes: machine
-bats_require_minimum_version 1.5.0
 load env
 load ../cli/rows
 load net-cluster

@@ -5,7 +5,6 @@
 # copies that are not flushed before: registered as dma-buf, by address, or refused.
 
 # takes: guest
-bats_require_minimum_version 1.5.0
 load env
 load sections
 load ../cli/rows
@@ -55,6 +54,7 @@ in_section() {
     out=$job/out
     cat "$job/server" "$job/err" 2>/dev/null || true
     cut -c1-2000 "$job/out" 2>/dev/null || true
+    [ "$status" -eq 0 ]
     # Last, so that a log's end has it: why a row has no value.
     cells metric verb size status reason 2>/dev/null | grep -vE ' (ok|noisy) ' || true
 }
@@ -97,7 +97,6 @@ section_dmabuf() {
 
 @test "every verb from and to GPU memory, registered as dma-buf: the data is right" {
     in_section dmabuf
-    [ "$status" -eq 0 ]
     [ "$(rows | uniq)" = "$all" ]
     every detail '*, cuda:0 by dma-buf*'
     every peer_detail '*, cuda:0 by dma-buf*'
@@ -113,11 +112,10 @@ section_by_address() {
 
 @test "GPU memory at one end, registered by address: the data is right, and the latency of write is told by immediate data" {
     in_section by_address
-    [ "$status" -eq 0 ]
     [ "$(rows)" = "$all" ]
     every detail '*, cuda:0 by peermem*'
     every peer_detail '!(*cuda*)'
-    paste -d'|' <(cells metric) <(cells verb) <(cells detail) | grep -q '^latency|write|.*, pings by immediate data'
+    paste -d'|' <(cells metric) <(cells verb) <(cells detail) | grep -q '^latency|write|.*, .*immediate'
     out=${out}2
     [ "$(rows)" = "$all" ]
     every detail '!(*cuda*)'
@@ -134,7 +132,6 @@ section_more_ways() {
 
 @test "messages in pieces, loaded latency, both directions, events: from and to GPU memory" {
     in_section more_ways
-    [ "$status" -eq 0 ]
     every status '@(ok|noisy)'
     every origin simulated
     every peer_detail '*, cuda:0 by dma-buf*'
@@ -152,11 +149,9 @@ section_wrong_data() {
 
 @test "wrong data in GPU memory is found, at either end" {
     in_section wrong_data
-    [ "$status" -eq 0 ]
     for out in "$out" "${out}2"; do
         [ "$(cells status | sort | uniq -c | tr -s ' ')" = ' 6 wrong' ]
-        [[ $(cells reason | sort -u) == *'wrong data on connection'* ]]
-        [ "$(cells reason | grep -vc 'wrong data on connection')" -eq 0 ]
+        [ "$(cells code | sort -u)" = wrong-data ]
     done
 }
 
@@ -173,18 +168,14 @@ section_no_way() {
 
 @test "without any way to register it the row is skipped and says what was refused" {
     in_section no_way
-    [ "$status" -eq 0 ]
     [ "$(cells status) $(cells origin)" = 'skipped simulated' ]
-    [[ $(cells reason) == *"'cuda:0' "*"'rxe1:1': as dma-buf: ibv_reg_dmabuf_mr: Operation not supported; "*'ibv_reg_mr: Bad address ('*nvidia-peermem* ]]
+    [[ $(cells reason) == *"'cuda:0' "*"'rxe1:1'"*'ibv_reg_dmabuf_mr: '*'ibv_reg_mr: '*nvidia-peermem* ]]
     out=$job/out2
-    [ "$(cells status)" = skipped ]
-    [[ $(cells reason) == *10.0.0.1*"'cuda:0' "*"'rxe0:1'"* ]]
+    row skipped "10.0.0.1*'cuda:0' *'rxe0:1'"
     out=$job/out3
-    [ "$(cells status)" = skipped ]
-    [[ $(cells reason) == *'as dma-buf: '*'Bad address'* ]]
+    row skipped dma-buf
     out=$job/out4
-    [ "$(cells status)" = skipped ]
-    [[ $(cells reason) == *'inline'*'leave --inline out'* ]]
+    row skipped --inline
 }
 
 section_not_as_dmabuf() {
@@ -195,7 +186,6 @@ section_not_as_dmabuf() {
 
 @test "a dma-buf that the RDMA device does not take: by address instead" {
     in_section not_as_dmabuf
-    [ "$status" -eq 0 ]
     every status '@(ok|noisy)'
     every detail '*, cuda:0 by peermem*'
 }
@@ -226,7 +216,6 @@ section_rails() {
 
 @test "a rail's number is a GPU with its adapter at each end; a rail that is not there, or is claimed twice, is skipped or refused" {
     in_section rails
-    [ "$status" -eq 0 ]
     seen=$(paste -d' ' <(cells metric) <(cells rail) <(cells rail_gpu) <(cells rail_device) <(cells carrier_device) <(cells memory) \
         <(cells peer_memory) <(cells gpu_direct) <(cells origin) | grep '^bandwidth ')
     [ "$seen" = 'bandwidth 0 cuda:0 rxe0:1 rxe0:1 host rail yes simulated
@@ -236,20 +225,17 @@ bandwidth 1 cuda:1 rxe1:1 rxe1:1 rail rail yes simulated' ]
     every peer_detail '*cuda:[01] by dma-buf*'
     [ "$(paste -d' ' <(cells metric) <(cells rail) <(cells peer_detail) | grep -c '^bandwidth 1 rxe1:1.*cuda:1 by')" -eq 2 ]
     out=$job/out2
-    [ "$(cells status)" = skipped ]
-    [[ $(cells reason) == *'rail 2: '* ]]
+    row skipped 'rail 2: '
     out=$job/out3
-    [ "$(cells status)" = failed ]
-    [[ $(cells reason) == *'--device rxe0'*'rail 1 '* ]]
+    row failed '--device rxe0*rail 1 '
     out=$job/out4
     [ "$(cells status) $(cells rail) $(cells rail_gpu) $(cells gpu_direct)" = 'skipped 1 cuda:1 refused' ]
-    [[ $(cells reason) == *'cannot be registered'* ]]
+    [ -n "$(cells reason)" ]
     out=$job/out5
     [ "$(cells status) $(cells gpu_direct)" = 'skipped refused' ]
-    [[ $(cells reason) == *10.0.0.1*'cannot be registered'* ]]
+    [[ $(cells reason) == *10.0.0.1* ]]
     out=$job/out6
-    [ "$(cells status)" = skipped ]
-    [[ $(cells reason) == *10.0.0.1*'rail 1 '*'no GPU'* ]]
+    row skipped '10.0.0.1*rail 1 *no GPU'
 }
 
 section_rail_report() {
@@ -263,8 +249,6 @@ section_rail_report() {
 
 @test "the answer of a run names the rails that have no GPUDirect, each with its adapter and its GPU" {
     in_section rail_report
-    [ "$status" -eq 0 ]
     text=$(tr -s ' \n' ' ' <"$out")
-    [[ $text == *'Missing'*'rail 0 (rxe0:1, cuda:0'*') has no GPUDirect'* ]]
-    [[ $text == *'rail 1 (rxe1:1, cuda:1'*') has no GPUDirect'* ]]
+    [[ $text == *'rail 0 (rxe0:1, cuda:0'*GPUDirect*'rail 1 (rxe1:1, cuda:1'*GPUDirect* ]]
 }

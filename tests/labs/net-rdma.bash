@@ -78,6 +78,7 @@ in_section() {
     section "$1"
     out=$job/out
     cat "$job/server" "$job/err" 2>/dev/null || true
+    [ "$status" -eq 0 ]
     [[ ! -s $out ]] || cells metric verb status reason | grep -vE '^[^ ]+ [^ ]+ (ok|noisy) ' || true
 }
 

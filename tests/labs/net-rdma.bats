@@ -5,7 +5,6 @@
 
 # takes: guest
 
-bats_require_minimum_version 1.5.0
 load env
 load sections
 load ../cli/rows
@@ -30,7 +29,6 @@ section_every_verb() {
 
 @test "every verb between two devices: measured, its data checked, and carried by the devices that were asked" {
     in_section every_verb
-    [ "$status" -eq 0 ]
     [ "$(paste -d' ' <(cells metric) <(cells verb) <(cells size) | grep -cE '^(bandwidth|latency) ')" -eq 8 ]
     every status '@(ok|noisy)'
     every value '?*'
@@ -58,7 +56,6 @@ section_relaxed_ordering() {
 
 @test "buffers with relaxed ordering: measured and checked as others; where the last byte tells, they are refused" {
     in_section relaxed_ordering
-    [ "$status" -eq 0 ]
     [ "$(paste -d' ' <(cells metric) <(cells verb) <(cells relaxed_ordering) | sed -n 's/^bandwidth //p' | sort | paste -sd,)" = \
         'read off,read on,send off,send on,write off,write on' ]
     every status '@(ok|noisy)'
@@ -82,7 +79,6 @@ section_one_device() {
 
 @test "both ends on one device, sizes from a byte to beyond the largest message of the device" {
     in_section one_device
-    [ "$status" -eq 0 ]
     every status '@(ok|noisy)'
     every value '?*'
     [ "$(cells size | sort -u | paste -sd' ')" = '1 16777216' ]
@@ -116,7 +112,6 @@ rail() {
 @test "two rails, each with a rate: both together carry the sum, each its own" {
     local wanted=$((10000000 * 65536 / (16 * 4154 + 16)))
     in_section rails
-    [ "$status" -eq 0 ]
     rail alike rxe2:1 $wanted
     rail alike rxe3:1 $wanted
     rail alike all $((2 * wanted))
@@ -138,10 +133,8 @@ section_no_such_device() {
 
 @test "a device that is not there is told, with those that are" {
     in_section no_such_device
-    [ "$status" -eq 0 ]
     echo "$(cells status): $(cells reason)"
-    [ "$(cells status)" = skipped ]
-    [[ $(cells reason) == *"'rxe7'"*rxe0*rxe1* ]]
+    row skipped "'rxe7'*rxe0*rxe1"
 }
 
 section_peer_ends() {
@@ -163,7 +156,6 @@ section_peer_ends() {
 
 @test "the peer's process is killed, or stopped: an error that names the peer, in time; the next case runs" {
     in_section peer_ends
-    [ "$status" -eq 0 ]
     check "$(sed -n 1p <<<"$output")"
     check "$(sed -n 4p <<<"$output")"
     [ "$(grep -c '^next 0' <<<"$output")" -eq 2 ]
@@ -187,7 +179,6 @@ section_cable() {
 
 @test "the cable is pulled in a transfer: an error that names the peer, in time; the next case runs" {
     in_section cable
-    [ "$status" -eq 0 ]
     check "${lines[0]}"
     [[ $output == *'next 0'* ]]
     out=$job/pulled

@@ -4,14 +4,10 @@
 
 # takes: cluster
 # waits: for a queue
-bats_require_minimum_version 1.5.0
 load env
 load ../cli/rows
 
-setup_file() {
-    cd "$BATS_TEST_DIRNAME/../.." || exit
-    lab_clean
-}
+setup_file() { between_file; }
 
 setup() {
     cd "$BATS_TEST_DIRNAME/../.." || exit
@@ -40,12 +36,6 @@ slurm() { timeout -k 5 1000 scripts/lab-slurm exec "$@"; }
         --budget 300ms --min-samples 5 --csv >"$out" 2>"$out.err" || { cat "$out.err" && false; }
     [ "$(cells status | grep -cE 'wrong|failed|skipped')" -eq 0 ]
     [ "$(cells backend | sort -u | xargs)" = "mpi ring" ]
-}
-
-@test "ranks that do not see each other are refused" {
-    run slurm srun -N2 -n2 --mpi=none "$PWD/build/bin/plumb-allreduce" --size 8
-    [ "$status" -ne 0 ]
-    [[ $output != *busbw* ]] # Open MPI says so itself, or we do
 }
 
 @test "the batch job runs a suite over its nodes, and leaves a report" {

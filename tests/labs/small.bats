@@ -4,14 +4,10 @@
 # The smallest of the labs: hosts that scripts/lab-cluster makes of network namespaces, and one benchmark between two of them.
 
 # takes: cluster
-bats_require_minimum_version 1.5.0
 load env
 load ../cli/rows
 
-setup() {
-    cd "$BATS_TEST_DIRNAME/../.." || exit
-    lab_clean
-}
+setup() { between_file; }
 
 teardown() {
     [ -z "${server-}" ] || kill "$server" || true
@@ -28,14 +24,11 @@ lab() { timeout -k 5 1500 scripts/lab-cluster "$@"; }
     [ "$(on 2 getent hosts node0 | awk '{ print $1 }')" = "$(lab hosts | head -n 1)" ]
     on 0 touch "/dev/shm/$PLUMB_LAB"
     on 0 test -e "/dev/shm/$PLUMB_LAB"
-    run on 1 test -e "/dev/shm/$PLUMB_LAB"
-    [ "$status" -eq 1 ]
+    run -1 on 1 test -e "/dev/shm/$PLUMB_LAB"
     [ ! -e "/dev/shm/$PLUMB_LAB" ] # not of this machine either
     [ "$(on 0 readlink /proc/self/ns/ipc)" != "$(on 1 readlink /proc/self/ns/ipc)" ]
     [ "$(lab hosts --names | paste -sd' ')" = 'node0 node1 node2' ]
-    run on 3 true
-    [ "$status" -eq 2 ]
-    [[ $output == *"no host '3'"* ]]
+    told 2 "'3'" on 3 true
 }
 
 @test "a benchmark between two hosts: its bytes went over their link, no faster than that is" {

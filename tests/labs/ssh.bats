@@ -6,14 +6,10 @@
 
 # takes: cluster
 # waits: for connections that break
-bats_require_minimum_version 1.5.0
 load env
 load ../cli/rows
 
-setup_file() {
-    cd "$BATS_TEST_DIRNAME/../.." || exit
-    lab_clean
-}
+setup_file() { between_file; }
 
 setup() {
     cd "$BATS_TEST_DIRNAME/../.." || exit
@@ -32,10 +28,7 @@ setup() {
     printf 'node1 slots=2\nnode2 slots=2\n' >hosts
 }
 
-teardown() {
-    cd "$BATS_TEST_DIRNAME/../.." || exit
-    lab_clean
-}
+teardown() { between_file; }
 
 # lab ARGUMENT...
 lab() { timeout -k 5 1000 "$top/scripts/lab-cluster" "$@"; }
@@ -117,8 +110,7 @@ net='bench: net, transport: tcp, pattern: latency, no-cpu: "true"'
 @test "a pair and a group by ssh: rows of both hosts, and nothing is left on them" {
     suite t.yaml "$net, size: 8" 'bench: allreduce, backend: ring, transport: tcp, size: 4K'
     start t.yaml --hosts hosts --rsh "$ssh" --out r --no-report
-    ended
-    [ "$status" -eq 0 ]
+    exits 0 ended
     grep -q '4 ranks on 2 hosts' err
     out=r/net.csv
     [ "$(cells from) $(cells to)" = 'node1 node2' ]
@@ -177,8 +169,7 @@ END
         fi
         in_time 300 eval "! runs_on 1 ' [^ ]*plumb-(net|allreduce) .*--size $size .*--max-samples 100000000'"
     done
-    ended
-    [ "$status" -eq 4 ]
+    exits 4 ended
     out=r/net.csv
     paste -d: <(cells size) <(cells status) <(cells reason) >rows
     cat rows
@@ -220,18 +211,10 @@ END
     echo node2 >>hosts
     suite t.yaml "$net, size: 8, between: first"
     start t.yaml --hosts hosts --rsh "ssh -F $PWD/config" --out r --no-report
-    ended
-    [ "$status" -eq 4 ]
-    for host in forged unknown refused closed nowhere; do
-        case $host in
-        forged | unknown) said='Host key verification failed.' ;;
-        refused) said='no-such-user@.*: Permission denied (publickey).' ;;
-        closed) said='ssh: connect to host node1 port 9: Connection refused' ;;
-        nowhere) said="ssh: connect to host ${address%.*}.99 port 2222: No route to host" ;;
-        esac
-        grep "^plumb run: .*'$host' by ssh: $said (status 255); .*'ssh -F $PWD/config -o BatchMode=yes $host true': 1 launch " err
-        lab exec 0 ssh -F "$PWD/config" -o BatchMode=yes "$host" true 2>tried || true # it is a command that works
-        tr -d '\r' <tried | grep -q "^$said$"
+    exits 4 ended
+    for host in forged unknown refused closed nowhere; do # what the command that is advised says itself is in the reason
+        lab exec 0 ssh -F "$PWD/config" -o BatchMode=yes "$host" true 2>tried || true
+        grep -F "'$host' by ssh: $(tail -n 1 tried | tr -d '\r') (status 255)" err | grep "'ssh -F $PWD/config -o BatchMode=yes $host true'.* 1 launch "
     done
     [ "$(sed 1d r/plan.csv | cut -d, -f1,10 | sort | xargs)" = 'done,node2 fail,closed fail,forged fail,nowhere fail,refused fail,unknown' ]
     nothing_left
@@ -245,7 +228,7 @@ END
     ended
     [ "$status" -eq 0 ] || [ "$status" -eq 1 ] || [ "$status" -eq 3 ] # a verdict
     [ -s r/report.html ]
-    grep -q "B is what '$ssh node2 PATH=" <(tr -s ' \n' ' ' <out)
+    grep -q "'$ssh node2 PATH=" <(tr -s ' \n' ' ' <out)
     for side in a b; do
         [ "$(sed 1d r/$side/plan.csv | cut -d, -f1 | sort | uniq -c | xargs)" = '6 done' ]
         out=r/$side/null.csv
@@ -261,12 +244,11 @@ END
     # What is measured at both hosts, and lasts as long as there is the file `slow`.
     mkdir bin
     cp "$plumb" bin/
-    cat >bin/plumb-null <<END
+    script bin/plumb-null <<END
 #!/bin/sh
 case " \$* " in *" --number 2 "*" --csv "* | *" --csv "*" --number 2 "*) [ ! -e "$work/slow" ] || exec sleep 1000 ;; esac
 exec "$top/build/bin/plumb-null" "\$@"
 END
-    chmod +x bin/plumb-null
     touch slow
     start t.yaml --of "$of" --against "$against" --out r --no-report
     in_time 300 either 'sleep 1000'
@@ -278,19 +260,18 @@ END
     start --resume r --no-report
     in_time 300 either 'sleep 1000'
     break_off "$at" # of the one that works: the other is asked no sooner than it is its turn
-    ended
-    [ "$status" -eq 4 ]
+    exits 4 ended
     case $at in
     1) side=a command=$of ;;
     2) side=b command=$against ;;
     esac
-    grep "target $side ended: .*node$at.* (status 255); .*: $command run --agent$" err
-    grep "plumb run: stopped: $kept of 6 .* run --resume r$" err
+    grep "target $side .*node$at.* (status 255).*: $command run --agent$" err
+    grep "plumb run: .* $kept of 6 .* run --resume r$" err
     nothing_left
     rm slow
     start --resume r --no-report
     ended
-    grep "plumb run: $((6 - kept)) launches, in turn on a and b, into r" err
+    grep "plumb run: $((6 - kept)) launches" err
     [ "$(sed -s 1d r/?/plan.csv | cut -d, -f1 | sort | uniq -c | xargs)" = '6 done' ]
     nothing_left
 }
@@ -298,19 +279,18 @@ END
 @test "--against by ssh: a host that ssh does not trust is named, and nothing is made" {
     suite t.yaml 'bench: "null", number: 1'
     start t.yaml --against "$ssh -o UserKnownHostsFile=/dev/null node2 $plumb" --out r
-    ended
-    [ "$status" -eq 4 ]
-    grep "^plumb run: target b ended: Host key verification failed. (status 255); .*: $ssh -o " err
+    exits 4 ended
+    grep "^plumb run: target b .* (status 255).*: $ssh -o " err
     [ ! -e r ]
 }
 
 @test "doctor --hosts over ssh: both answer, and one that is cut off is named" {
     lab exec 0 "$plumb" doctor --hosts hosts --rsh "$ssh" >out 2>err || [ $? -eq 1 ] || [ $? -eq 3 ]
-    grep -q '^2 of 2 hosts answered' out || { cat out err && false; }
+    grep -q '^2 of 2 hosts' out || { cat out err && false; }
     lab cut 2
     status=0
     lab exec 0 "$plumb" doctor --hosts hosts --rsh "$ssh" --host-wait 5s >out 2>err || status=$?
-    grep -q '^1 of 2 hosts answered' out || { cat out err && false; }
+    grep -q '^1 of 2 hosts' out || { cat out err && false; }
     grep -q "'node2'" out
     [ "$status" -eq 4 ] || [ "$status" -eq 1 ]
 }

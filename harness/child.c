@@ -143,25 +143,6 @@ static void stop_group(struct running *r, int signal_number)
     kill(-r->pid, SIGCONT); /* what is stopped would not take it */
 }
 
-/* Asks it to end, and later makes it. */
-static void keep_deadlines(struct running *r, const struct child_spec *spec)
-{
-    uint64_t now = clock_now_ns();
-    struct child_result *res = r->result;
-    bool stop = res->timed_out || res->cancelled || res->flooded;
-
-    if (!stop) {
-        res->timed_out = now >= r->deadline_ns;
-        res->cancelled = spec->cancel && *spec->cancel;
-        if (res->timed_out || res->cancelled || res->flooded) {
-            stop_group(r, SIGTERM);
-            r->kill_at_ns = now + GRACE_NS;
-        }
-    } else if (now >= r->kill_at_ns) {
-        stop_group(r, SIGKILL);
-    }
-}
-
 static int read_pipe(struct running *r, int i)
 {
     char chunk[65536];
@@ -247,8 +228,23 @@ static int attend(struct running *r, const struct child_spec *spec)
             r->ended = true;
             drain_until_ns = clock_now_ns() + DRAIN_NS;
         }
-        if (!r->ended)
-            keep_deadlines(r, spec);
+        if (!r->ended) {
+            /* Asks it to end, and later makes it. */
+            uint64_t now = clock_now_ns();
+            struct child_result *res = r->result;
+            bool stop = res->timed_out || res->cancelled || res->flooded;
+
+            if (!stop) {
+                res->timed_out = now >= r->deadline_ns;
+                res->cancelled = spec->cancel && *spec->cancel;
+                if (res->timed_out || res->cancelled || res->flooded) {
+                    stop_group(r, SIGTERM);
+                    r->kill_at_ns = now + GRACE_NS;
+                }
+            } else if (now >= r->kill_at_ns) {
+                stop_group(r, SIGKILL);
+            }
+        }
         if (spec->tick && clock_now_ns() >= next_tick_ns) {
             spec->tick(spec->tick_arg);
             next_tick_ns = clock_now_ns() + TICK_MS * 1000000ull;
@@ -319,39 +315,6 @@ int child_server_start(const struct child_spec *spec, struct child_server **serv
     return err;
 }
 
-/* What was written before the end was said. */
-static int drain(struct running *r)
-{
-    int err = 0;
-
-    for (bool more = true; !err && more;) {
-        more = false;
-        for (int i = 0; !err && i < MARKS; i++) {
-            struct pollfd p = {.fd = r->fds[i], .events = POLLIN};
-            if (r->fds[i] < 0 || poll(&p, 1, 0) <= 0)
-                continue;
-            more = true;
-            err = read_pipe(r, i);
-        }
-    }
-    return err;
-}
-
-static int send_line(struct child_server *s, const char *line)
-{
-    char *text = xasprintf("%s\n", line);
-    ssize_t n = (ssize_t)strlen(text);
-    int err = 0;
-
-    for (ssize_t sent, at = 0; !err && at < n; at += sent)
-        if ((sent = send(s->r.lines, text + at, (size_t)(n - at), MSG_NOSIGNAL)) < 0) {
-            err = errno == EPIPE || errno == ECONNRESET ? -ESRCH : errno == EINTR ? 0 : -errno;
-            sent = 0;
-        }
-    free(text);
-    return err;
-}
-
 int child_server_ask(struct child_server *s, const char *line, uint64_t timeout_ns,
                      struct child_result *result)
 {
@@ -362,12 +325,30 @@ int child_server_ask(struct child_server *s, const char *line, uint64_t timeout_
     result->ended = true; /* until it has said the end */
     uint64_t begin_ns = clock_now_ns();
     r->deadline_ns = begin_ns + timeout_ns;
-    if (!err)
-        err = send_line(s, line);
+    if (!err) {
+        char *text = xasprintf("%s\n", line);
+        ssize_t n = (ssize_t)strlen(text);
+
+        for (ssize_t sent, at = 0; !err && at < n; at += sent)
+            if ((sent = send(s->r.lines, text + at, (size_t)(n - at), MSG_NOSIGNAL)) < 0) {
+                err = errno == EPIPE || errno == ECONNRESET ? -ESRCH : errno == EINTR ? 0 : -errno;
+                sent = 0;
+            }
+        free(text);
+    }
     if (!err)
         err = attend(r, &s->spec);
-    if (!err)
-        err = drain(r);
+    /* What was written before the end was said. */
+    for (bool more = true; !err && more;) {
+        more = false;
+        for (int i = 0; !err && i < MARKS; i++) {
+            struct pollfd p = {.fd = r->fds[i], .events = POLLIN};
+            if (r->fds[i] < 0 || poll(&p, 1, 0) <= 0)
+                continue;
+            more = true;
+            err = read_pipe(r, i);
+        }
+    }
     result->elapsed_ns = clock_now_ns() - begin_ns;
     if (err)
         return err;

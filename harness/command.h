@@ -7,6 +7,11 @@
 
 #include "core/option.h"
 
+/* An option of a command's table; where the file says AT(member), offsetof() in its own options. More
+ * of struct opt may follow: {OPTION("margin", OPT_FRACTION, margin, "SHARE", "..."), .def = "5%"}. */
+#define OPTION(NAME, TYPE, MEMBER, ARG, HELP)                                                      \
+    .name = (NAME), .type = (TYPE), .offset = AT(MEMBER), .arg = (ARG), .help = HELP
+
 struct command {
     const char *name;        /* "history" */
     const struct opt *table; /* its offsets are those of *options */

@@ -30,16 +30,6 @@ static void release_launch(struct launch *l)
     plan_release(&one);
 }
 
-static struct launch **sorted(const struct plan *p)
-{
-    struct launch **all = xcalloc(p->n, sizeof(struct launch *));
-
-    for (size_t i = 0; i < p->n; i++)
-        all[i] = &p->launches[i];
-    qsort(all, p->n, sizeof(struct launch *), compare_launches);
-    return all;
-}
-
 /* Moves each launch of a that b has to the front of a, and its twin into `twins`. */
 static size_t match(struct plan *a, struct launch **of_b, size_t n_b, struct launch *twins,
                     struct common *common)
@@ -67,7 +57,12 @@ static size_t match(struct plan *a, struct launch **of_b, size_t n_b, struct lau
 
 int common_plan(struct plan *a, struct plan *b, struct common *common)
 {
-    struct launch **of_b = sorted(b), *twins = xcalloc(a->n, sizeof(*twins));
+    struct launch **of_b = xcalloc(b->n, sizeof(struct launch *));
+
+    for (size_t i = 0; i < b->n; i++)
+        of_b[i] = &b->launches[i];
+    qsort(of_b, b->n, sizeof(struct launch *), compare_launches);
+    struct launch *twins = xcalloc(a->n, sizeof(*twins));
 
     *common = (struct common){0};
     a->n = match(a, of_b, b->n, twins, common);
@@ -110,28 +105,22 @@ static int compare_cases(const void *x, const void *y)
     return d ? d : (a->all[0] > b->all[0]) - (a->all[0] < b->all[0]);
 }
 
-/* The plan's cases; how many. */
-static size_t find_cases(struct plan *plan, struct launch **launches, struct turn_case *cases)
+void common_turns(struct plan *a, struct plan *b, uint64_t seed)
 {
+    struct launch **launches = xcalloc(a->n, sizeof(struct launch *));
+    struct turn_case *cases = xcalloc(a->n, sizeof(*cases));
+    /* The plan's cases; how many. */
     size_t n = 0;
 
-    for (size_t i = 0; i < plan->n; i++)
-        launches[i] = &plan->launches[i];
-    qsort(launches, plan->n, sizeof(*launches), compare_places);
-    for (size_t i = 0; i < plan->n; i++) {
+    for (size_t i = 0; i < a->n; i++)
+        launches[i] = &a->launches[i];
+    qsort(launches, a->n, sizeof(*launches), compare_places);
+    for (size_t i = 0; i < a->n; i++) {
         if (!n || cases[n - 1].all[0]->case_number != launches[i]->case_number)
             cases[n++] = (struct turn_case){&launches[i], 0};
         cases[n - 1].n++;
     }
     qsort(cases, n, sizeof(*cases), compare_cases);
-    return n;
-}
-
-void common_turns(struct plan *a, struct plan *b, uint64_t seed)
-{
-    struct launch **launches = xcalloc(a->n, sizeof(struct launch *));
-    struct turn_case *cases = xcalloc(a->n, sizeof(*cases));
-    size_t n = find_cases(a, launches, cases);
     struct rng rng;
 
     rng_seed(&rng, ~seed); /* not the numbers that shuffled the plan */

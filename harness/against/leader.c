@@ -128,22 +128,6 @@ static int turn_of(const struct leader *g, size_t i)
     return common_first(&g->t[0].plan, &g->t[1].plan, i / 2) ^ (int)(i % 2);
 }
 
-static void print_plan(const struct leader *g)
-{
-    const struct plan *plan = &g->t[0].plan;
-
-    puts("order,target,case,repeat,bench,arguments");
-    for (size_t i = 0; i < 2 * plan->n; i++) {
-        const struct launch *l = &plan->launches[i / 2];
-        printf("%zu,%s,%u,%u,", i + 1, g->t[turn_of(g, i)].side, l->case_number, l->repeat);
-        csv_print(stdout, l->bench);
-        putchar(',');
-        csv_print(stdout, l->arguments);
-        putchar('\n');
-    }
-    fprintf(stderr, "plumb run: %zu launches planned, nothing was run\n", 2 * plan->n);
-}
-
 static int choose_path(struct leader *g, const char *suite)
 {
     char stamp[32];
@@ -168,23 +152,6 @@ static int choose_path(struct leader *g, const char *suite)
     return err;
 }
 
-/* What makes the two runs a pair, for those who read run.json; the names of the runs; and how to do
- * them again, of which an agent knows its own part alone. */
-static void mark(struct leader *g, struct target *t, const char *suite_path)
-{
-    const struct target *other = &g->t[t == &g->t[0]];
-    const char *slash = strrchr(g->path, '/');
-    char name[600];
-
-    snprintf(name, sizeof(name), "%.500s-%s", slash ? slash + 1 : g->path, t->side);
-    json_object_set_new(t->meta, "run", json_string(name));
-    json_object_set_new(t->meta, "command", run_meta_command(g->options->argc, g->options->argv));
-    json_object_set_new(t->meta, "against",
-                        json_pack("{s:s, s:s, s:s, s:s, s:s*, s:s}", "pair", g->pair, "side",
-                                  t->side, "other", other->side, "order", "ABBA in each case",
-                                  "command", t->command, "suite", suite_path));
-}
-
 static int make_folders(struct leader *g, const char *suite, const char *suite_path)
 {
     struct timespec now;
@@ -197,7 +164,20 @@ static int make_folders(struct leader *g, const char *suite, const char *suite_p
     for (int i = 0; !err && i < 2; i++) {
         struct target *t = &g->t[i];
         t->path = xasprintf("%s/%s", g->path, t->side);
-        mark(g, t, suite_path);
+        /* What makes the two runs a pair, for those who read run.json; the names of the runs; and
+         * how to do them again, of which an agent knows its own part alone. */
+        const struct target *other = &g->t[t == &g->t[0]];
+        const char *slash = strrchr(g->path, '/');
+        char name[600];
+
+        snprintf(name, sizeof(name), "%.500s-%s", slash ? slash + 1 : g->path, t->side);
+        json_object_set_new(t->meta, "run", json_string(name));
+        json_object_set_new(t->meta, "command",
+                            run_meta_command(g->options->argc, g->options->argv));
+        json_object_set_new(t->meta, "against",
+                            json_pack("{s:s, s:s, s:s, s:s, s:s*, s:s}", "pair", g->pair, "side",
+                                      t->side, "other", other->side, "order", "ABBA in each case",
+                                      "command", t->command, "suite", suite_path));
         err = store_create(t->path, t->meta, &t->plan, &t->store, g->error, sizeof(g->error));
     }
     return err;
@@ -324,9 +304,20 @@ int against_run(const char *suite, const struct against_options *o)
     if (!err)
         err = agree(&g);
     const char *name = json_string_value(json_object_get(g.t[0].meta, "suite"));
-    if (!err && o->dry_run)
-        print_plan(&g);
-    else if (!err)
+    if (!err && o->dry_run) {
+        const struct plan *plan = &g.t[0].plan;
+
+        puts("order,target,case,repeat,bench,arguments");
+        for (size_t i = 0; i < 2 * plan->n; i++) {
+            const struct launch *l = &plan->launches[i / 2];
+            printf("%zu,%s,%u,%u,", i + 1, g.t[turn_of(&g, i)].side, l->case_number, l->repeat);
+            csv_print(stdout, l->bench);
+            putchar(',');
+            csv_print(stdout, l->arguments);
+            putchar('\n');
+        }
+        fprintf(stderr, "plumb run: %zu launches planned, nothing was run\n", 2 * plan->n);
+    } else if (!err)
         err = make_folders(&g, name ? name : "suite", suite);
     if (err)
         status = err == -ECANCELED ? EXIT_INCOMPLETE : fail(&g, status_of(err));

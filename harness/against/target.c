@@ -88,24 +88,18 @@ int wire_take_launch(const json_t *message, struct launch *l)
 #define LATE_NS  30000000000ull
 #define SLICE_MS 50
 
-/* This program, as a word for a shell. */
-static char *own_command(void)
+int target_start(struct target *t, char *error, size_t len)
 {
+    struct end *e = &t->agent;
+    /* This program, as a word for a shell. */
     char path[4096];
     ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
     struct argv w = {0};
 
     path[n > 0 ? n : 0] = 0;
     argv_add(&w, n > 0 ? path : "plumb");
-    char *quoted = argv_quoted(&w, 0);
+    char *own = argv_quoted(&w, 0);
     argv_release(&w);
-    return quoted;
-}
-
-int target_start(struct target *t, char *error, size_t len)
-{
-    struct end *e = &t->agent;
-    char *own = t->command ? NULL : own_command();
 
     *e = (struct end){.name = t->side, .in = -1, .out = -1, .err = -1};
     argv_add(&e->command, "sh");
@@ -169,21 +163,6 @@ static int take_answer(const struct target *t, const char *line, json_t **answer
     return 0;
 }
 
-/* It no longer reads. Its last answer explains more than its end. */
-static int lost(struct target *t, char *error, size_t len)
-{
-    json_t *answer = NULL;
-    int err = 0;
-
-    ends_wait(&t->agent, 1, STOP_GRACE_NS);
-    char *line = take_line(&t->agent);
-    if (line)
-        err = take_answer(t, line, &answer, error, len);
-    json_decref(answer);
-    free(line);
-    return err ? err : gone(t, error, len);
-}
-
 /* Waits for a target that does not read no longer than for one that does not answer, and not after
  * a signal. */
 static int send_text(struct target *t, const char *text, size_t n)
@@ -216,8 +195,19 @@ int target_ask(struct target *t, json_t *message, char *error, size_t len)
         err = send_text(t, "\n", 1);
     free(text);
     json_decref(message);
-    if (err == -EPIPE)
-        return lost(t, error, len);
+    if (err == -EPIPE) {
+        /* It no longer reads. Its last answer explains more than its end. */
+        json_t *answer = NULL;
+        int told = 0;
+
+        ends_wait(&t->agent, 1, STOP_GRACE_NS);
+        char *line = take_line(&t->agent);
+        if (line)
+            told = take_answer(t, line, &answer, error, len);
+        json_decref(answer);
+        free(line);
+        return told ? told : gone(t, error, len);
+    }
     if (err == -ETIMEDOUT)
         snprintf(error, len, "target %s does not read its input; it was started by: %s", t->side,
                  t->agent.command.all[2]);
@@ -393,21 +383,6 @@ static json_t *launches_of(const struct plan *plan)
     return all;
 }
 
-/* Reads the suite as this machine understands it. 0 or -errno with error. */
-static int read_suite(struct agent *a, const char *name, const char *config, char *error,
-                      size_t len)
-{
-    char *configs = suite_configs_folder();
-
-    bench_list_load(&a->benches);
-    int err =
-        suite_parse(name, config, strlen(config), configs, &a->benches, &a->suite, error, len);
-    if (!err)
-        suite_unite_absent(&a->suite, false);
-    free(configs);
-    return err;
-}
-
 static int take_order(struct agent *a, const json_t *m, const char **suite, const char **config,
                       const char **only)
 {
@@ -433,7 +408,15 @@ static json_t *answer_plan(struct agent *a, const json_t *m)
     if (a->planned || take_order(a, m, &suite, &config, &only))
         return error_of("this plumb speaks another protocol than the one that leads: use the same "
                         "version on both sides");
-    int err = read_suite(a, suite, config, error, sizeof(error));
+    /* Reads the suite as this machine understands it. 0 or -errno with error. */
+    char *configs = suite_configs_folder();
+
+    bench_list_load(&a->benches);
+    int err = suite_parse(suite, config, strlen(config), configs, &a->benches, &a->suite, error,
+                          sizeof(error));
+    if (!err)
+        suite_unite_absent(&a->suite, false);
+    free(configs);
     if (!err && (err = plan_make(&a->suite, a->seed, only, &plan)) == -ENOENT)
         snprintf(error, sizeof(error), "no case of suite '%s' matches --only '%s'", a->suite.name,
                  only ? only : "");
@@ -456,23 +439,6 @@ static json_t *answer_plan(struct agent *a, const json_t *m)
         answer = error_of(*error ? error : strerror(-err));
     }
     plan_release(&plan);
-    return answer;
-}
-
-static json_t *result_of(const struct launched *l)
-{
-    json_t *answer = json_object();
-    const struct launch_record *r = &l->record;
-
-    json_object_set_new(answer, "state", json_string(launch_state_name(r->state)));
-    json_object_set_new(answer, "n_rows", json_integer(r->n_rows));
-    json_object_set_new(answer, "header", wire_text(r->header));
-    json_object_set_new(answer, "rows", wire_text(r->rows));
-    json_object_set_new(answer, "samples", wire_text(r->samples));
-    json_object_set_new(answer, "log", wire_text(r->log));
-    json_object_set_new(answer, "wrong", json_boolean(l->wrong));
-    json_object_set_new(answer, "summary", wire_text(l->summary));
-    json_object_set_new(answer, "elapsed_ns", json_integer((json_int_t)l->child_ns));
     return answer;
 }
 
@@ -504,30 +470,22 @@ static json_t *answer_launch(struct agent *a, const json_t *m)
         snprintf(text, sizeof(text), "cannot launch '%s': %s", one.launches->bench, strerror(-err));
         answer = error_of(text);
     } else if (!launched.cancelled) {
-        answer = result_of(&launched);
+        answer = json_object();
+        const struct launch_record *r = &launched.record;
+
+        json_object_set_new(answer, "state", json_string(launch_state_name(r->state)));
+        json_object_set_new(answer, "n_rows", json_integer(r->n_rows));
+        json_object_set_new(answer, "header", wire_text(r->header));
+        json_object_set_new(answer, "rows", wire_text(r->rows));
+        json_object_set_new(answer, "samples", wire_text(r->samples));
+        json_object_set_new(answer, "log", wire_text(r->log));
+        json_object_set_new(answer, "wrong", json_boolean(launched.wrong));
+        json_object_set_new(answer, "summary", wire_text(launched.summary));
+        json_object_set_new(answer, "elapsed_ns", json_integer((json_int_t)launched.child_ns));
     }
     launched_release(&launched);
     plan_release(&one);
     return answer;
-}
-
-/* The answer to "keep": a new agent learns the earlier choices of its target. */
-static json_t *answer_keep(struct agent *a, const json_t *m)
-{
-    const char *rows = json_string_value(json_object_get(m, "rows"));
-    struct plan one = {.launches = xcalloc(1, sizeof(*one.launches)), .n = 1};
-    struct table t = {0};
-    char error[256];
-    int err = rows && a->planned ? wire_take_launch(m, one.launches) : -EPROTO;
-    const struct bench_info *b = err ? NULL : bench_list_find(&a->benches, one.launches->bench);
-
-    if (!err)
-        err = table_parse("rows", rows, strlen(rows), &t, error, sizeof(error));
-    if (!err && b)
-        kept_learn(&a->kept, b, one.launches, &t, 0, t.n_rows);
-    table_release(&t);
-    plan_release(&one);
-    return err ? error_of("rows of a launch that cannot be read") : json_pack("{s:b}", "kept", 1);
 }
 
 /* One line, one answer. 0, or -errno when it is to end. */
@@ -540,9 +498,24 @@ static int obey(struct agent *a, const char *line, size_t len)
         answer = answer_plan(a, m);
     else if (ask && !strcmp(ask, "launch"))
         answer = answer_launch(a, m);
-    else if (ask && !strcmp(ask, "keep"))
-        answer = answer_keep(a, m);
-    else
+    else if (ask && !strcmp(ask, "keep")) {
+        /* The answer to "keep": a new agent learns the earlier choices of its target. */
+        const char *rows = json_string_value(json_object_get(m, "rows"));
+        struct plan one = {.launches = xcalloc(1, sizeof(*one.launches)), .n = 1};
+        struct table t = {0};
+        char error[256];
+        int err = rows && a->planned ? wire_take_launch(m, one.launches) : -EPROTO;
+        const struct bench_info *b = err ? NULL : bench_list_find(&a->benches, one.launches->bench);
+
+        if (!err)
+            err = table_parse("rows", rows, strlen(rows), &t, error, sizeof(error));
+        if (!err && b)
+            kept_learn(&a->kept, b, one.launches, &t, 0, t.n_rows);
+        table_release(&t);
+        plan_release(&one);
+        answer =
+            err ? error_of("rows of a launch that cannot be read") : json_pack("{s:b}", "kept", 1);
+    } else
         answer = error_of("this is no message for an agent of plumb");
     json_decref(m);
     return a->stop || !answer ? -ECANCELED : wire_send(STDOUT_FILENO, answer);

@@ -50,16 +50,6 @@ static void add_baseline(struct baseline *b, const char *path, const char *name)
     b->names[b->n++] = pool_text(&b->pool, "%s", name);
 }
 
-/* ---- what the baseline is, in words ---- */
-
-/* The newest are what the level stands on. */
-static void tell_accepted(struct baseline_search *f, const struct history_choice *c)
-{
-    for (size_t i = c->n_accepted > TOLD_MAX ? c->n_accepted - TOLD_MAX : 0; i < c->n_accepted; i++)
-        f->b->text = pool_text(&f->b->pool, "%s; accepted: %s", f->b->text,
-                               history_acceptance_text(&f->b->pool, &c->accepted[i]));
-}
-
 /* ---- run folders: a history in memory ---- */
 
 static bool is_same(const char *x, const char *y)
@@ -67,13 +57,6 @@ static bool is_same(const char *x, const char *y)
     struct stat a, b;
 
     return !stat(x, &a) && !stat(y, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-}
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash && slash[1] ? slash + 1 : path;
 }
 
 /* Folders of runs that are no baseline. */
@@ -110,39 +93,6 @@ static bool is_baseline(const struct baseline_search *f, const struct run_folder
     return false;
 }
 
-/* Run number i of the paths has the id i + 1. */
-static int read_folders(struct baseline_search *f, struct history_db *db,
-                        const struct run_paths *paths, struct left_out *list)
-{
-    int err = 0;
-
-    for (size_t i = 0; !err && i < paths->n; i++) {
-        struct run_folder folder = {0};
-
-        if (is_same(paths->all[i], f->asked->run))
-            continue;
-        err = run_folder_load(paths->all[i], &folder, f->error, f->len);
-        if (!err && is_baseline(f, &folder, list))
-            err = history_db_add_folder(db, &folder, (int64_t)i + 1, f->error, f->len);
-        run_folder_release(&folder);
-    }
-    return err;
-}
-
-static int none_left(struct baseline_search *f, const struct left_out *list)
-{
-    if (!list->n)
-        return fail(f, -EINVAL,
-                    "'%s' holds no run but '%s' itself: name another run, or a folder of runs",
-                    f->asked->spec, f->asked->run);
-    return fail(f, -EINVAL,
-                "'%.400s' holds no complete run of host '%.60s' and suite '%.60s': %s; plumb run "
-                "--resume goes on with a run; plumb compare holds runs of two machines against "
-                "each other",
-                f->asked->spec, history_run_of(&f->run).host, history_run_of(&f->run).suite,
-                list->names);
-}
-
 static int choose_folders(struct baseline_search *f, struct history_db *db,
                           const struct run_paths *paths, const struct left_out *list)
 {
@@ -156,11 +106,23 @@ static int choose_folders(struct baseline_search *f, struct history_db *db,
     init_baseline(b);
     for (size_t i = 0; i < b->choice.n; i++) {
         const char *path = paths->all[b->choice.runs[i].id - 1];
+        const char *slash = strrchr(path, '/');
 
-        add_baseline(b, path, base_name(path));
+        add_baseline(b, path, slash && slash[1] ? slash + 1 : path);
     }
-    if (!b->n)
-        return none_left(f, list);
+    if (!b->n) {
+        if (!list->n)
+            return fail(f, -EINVAL,
+                        "'%s' holds no run but '%s' itself: name another run, or a folder of runs",
+                        f->asked->spec, f->asked->run);
+        return fail(
+            f, -EINVAL,
+            "'%.400s' holds no complete run of host '%.60s' and suite '%.60s': %s; plumb run "
+            "--resume goes on with a run; plumb compare holds runs of two machines against "
+            "each other",
+            f->asked->spec, history_run_of(&f->run).host, history_run_of(&f->run).suite,
+            list->names);
+    }
     b->text = b->n == 1 ? pool_text(&b->pool, "one run, '%s'", b->paths[0])
                         : pool_text(&b->pool, "%zu runs in '%s'", b->n, f->asked->spec);
     b->against = pool_text(&b->pool, b->n == 1 ? "'%s'" : "the runs in '%s'",
@@ -179,8 +141,17 @@ static int find_folders(struct baseline_search *f)
     int err = run_paths_add(&paths, f->asked->spec, f->error, f->len);
     struct history_db *db = err ? NULL : history_db_open_memory(&err, f->error, f->len);
 
-    if (!err)
-        err = read_folders(f, db, &paths, &list);
+    /* Run number i of the paths has the id i + 1. */
+    for (size_t i = 0; !err && i < paths.n; i++) {
+        struct run_folder folder = {0};
+
+        if (is_same(paths.all[i], f->asked->run))
+            continue;
+        err = run_folder_load(paths.all[i], &folder, f->error, f->len);
+        if (!err && is_baseline(f, &folder, &list))
+            err = history_db_add_folder(db, &folder, (int64_t)i + 1, f->error, f->len);
+        run_folder_release(&folder);
+    }
     if (!err)
         err = choose_folders(f, db, &paths, &list);
     history_db_close(db);
@@ -274,7 +245,10 @@ static int take_all(struct baseline_search *f, struct history_db *db, struct his
                                  : pool_text(&b->pool, "the last %zu good nights", c->n_level);
     if (c->n_anchor)
         b->text = pool_text(&b->pool, "%s; and the first %zu", b->text, c->n_anchor);
-    tell_accepted(f, c);
+    /* The newest are what the level stands on. */
+    for (size_t i = c->n_accepted > TOLD_MAX ? c->n_accepted - TOLD_MAX : 0; i < c->n_accepted; i++)
+        f->b->text = pool_text(&f->b->pool, "%s; accepted: %s", f->b->text,
+                               history_acceptance_text(&f->b->pool, &c->accepted[i]));
     if (c->n_taken)
         b->text = pool_text(&b->pool, "%s; %zu more left out, as " STEAL_WHY " in all repetitions",
                             b->text, c->n_taken);

@@ -12,6 +12,7 @@
 #include "core/option.h"
 #include "core/program.h"
 #include "core/text.h"
+#include "harness/command.h"
 #include "harness/compare/compare.h"
 #include "harness/compare/pairs.h"
 #include "harness/plan/plan.h"
@@ -92,20 +93,11 @@ static int load(struct check_command *c, const struct baseline *b, struct pairs 
 
     if (!err && !p->n) {
         snprintf(c->error, sizeof(c->error),
-                 "no case matches --only '%s': see plumb check RUN "
-                 "--json - for the keys",
+                 "no case matches --only '%s': see plumb check RUN --json - for the keys",
                  options.only ? options.only[0] : "");
         err = -ENOENT;
     }
     return err;
-}
-
-/* That some cases could not be decided is not why somebody accepts the others. */
-static int exit_of_accepted(const struct gate *g, const struct check_kept *kept)
-{
-    bool left = g->verdict == GATE_LOST || g->verdict == GATE_INCOMPLETE;
-
-    return kept->acceptance.n_keys && left ? gate_exit(g->verdict) : EXIT_GOOD;
 }
 
 /* What was judged, judged anew. A loss is never hidden behind a file that could not be written, but
@@ -124,7 +116,12 @@ static int tell(struct check_command *c, struct check_result *r)
     if (err && o->accept)
         gate_make(&r->gate, r->gate.p, &r->gate.options);
     r->accepted = o->accept && !err;
-    r->exit = r->accepted ? exit_of_accepted(&r->gate, &r->kept) : gate_exit(r->gate.verdict);
+    /* That some cases could not be decided is not why somebody accepts the others. */
+    bool left = r->gate.verdict == GATE_LOST || r->gate.verdict == GATE_INCOMPLETE;
+
+    r->exit = r->accepted
+                  ? (r->kept.acceptance.n_keys && left ? gate_exit(r->gate.verdict) : EXIT_GOOD)
+                  : gate_exit(r->gate.verdict);
     r->since = check_since(c, &r->gate);
     int unwritten = check_write(c, r);
     if (unwritten)
@@ -132,17 +129,6 @@ static int tell(struct check_command *c, struct check_result *r)
     if (r->exit && r->exit != EXIT_UNDECIDED)
         return r->exit;
     return !err && unwritten == -EIO ? EXIT_INCOMPLETE : err || unwritten ? exit_of(err) : r->exit;
-}
-
-/* What the baseline has and the run has not is asked for every night from now on. */
-static const char *advice_of(const struct check_options *o, const struct baseline *b,
-                             const struct gate *g)
-{
-    if (*b->advice || !g->counts[GATE_MISSING] || o->accept)
-        return b->advice;
-    return baseline_is_history(o->baseline)
-               ? "if a case was taken out of the suite on purpose: --accept CASE, once"
-               : "if a case was taken out of the suite on purpose: take a baseline without it";
 }
 
 /* 0 or -errno with c->error set. */
@@ -162,7 +148,10 @@ static int make_result(struct check_command *c, const struct baseline *b, struct
     sight_make(&r->sight, &r->gate, &(struct sight_asked){gate_view, b->runs_most});
     if (b->n)
         r->n_differences = pairs_machine_differences(p, &r->differences);
-    r->advice = advice_of(o, b, &r->gate);
+    r->advice = *b->advice || !r->gate.counts[GATE_MISSING] || o->accept ? b->advice
+                : baseline_is_history(o->baseline)
+                    ? "if a case was taken out of the suite on purpose: --accept CASE, once"
+                    : "if a case was taken out of the suite on purpose: take a baseline without it";
     return 0;
 }
 
@@ -211,80 +200,40 @@ static int check_run(struct check_command *c)
 #define AT(member) offsetof(struct check_options, member)
 
 static const struct opt check_table[] = {
-    {.name = "baseline",
-     .letter = 'b',
-     .type = OPT_STRING,
-     .offset = AT(baseline),
-     .arg = "B",
-     .help = "runs with which RUN is compared: a run folder; a folder of several; history, or "
-             "history:N: "
-             "the last N (10) good runs of this host and suite, and the first N"},
-    {.name = "margin",
-     .letter = 'm',
-     .type = OPT_FRACTION,
-     .offset = AT(margin),
-     .def = "2%",
-     .arg = "SHARE",
-     .help = "largest loss that is no regression; default: that of the suite, or else"},
-    {.name = "detect",
-     .type = OPT_FRACTION,
-     .offset = AT(detect),
-     .arg = "SHARE",
-     .help = "exit with 3 if any case could not have shown a loss of this size"},
-    {.name = "steal",
-     .type = OPT_FRACTION,
-     .offset = AT(steal),
-     .def = STEAL_DEFAULT,
-     .arg = "SHARE",
-     .help = STEAL_HELP ", of RUN and of the baseline" STEAL_NONE},
-    {.name = "only",
-     .type = OPT_STRING,
-     .offset = AT(only),
-     .arg = "PATTERN",
-     .help = "judge only cases whose key or label match (* ? [..] as in a shell); may be given "
-             "again. With --accept: the cases that are accepted. Not with --update-baseline, "
-             "which adds whole runs"},
-    {.name = "junit",
-     .type = OPT_STRING,
-     .offset = AT(junit),
-     .arg = "FILE",
-     .help = "write JUnit XML, with a test for each case"},
-    {.name = "markdown",
-     .type = OPT_STRING,
-     .offset = AT(markdown),
-     .arg = "FILE",
-     .help = "write a summary in Markdown, for a page, a comment or a mail"},
-    {.name = "json",
-     .type = OPT_STRING,
-     .offset = AT(json),
-     .arg = "FILE",
-     .help = "write everything as JSON, for programs"},
-    {.name = "github",
-     .type = OPT_FLAG,
-     .offset = AT(github),
-     .help = "print annotations for GitHub Actions, and write the summary of the step"},
-    {.name = "update-baseline",
-     .type = OPT_FLAG,
-     .offset = AT(update),
-     .help = "add RUN to the history after the verdict; it is a baseline of later runs if nothing "
-             "in it lost, is likely to have lost, failed or is missing"},
-    {.name = "accept",
-     .type = OPT_FLAG,
-     .offset = AT(accept),
-     .help = "begin a new reference with RUN in the history: no run before it is a baseline any "
-             "more; with a CASE, a pattern as of --only, in these cases alone"},
-    {.name = "reason",
-     .type = OPT_STRING,
-     .offset = AT(reason),
-     .arg = "TEXT",
-     .help = "reason for --accept: the history keeps it, and plumb history shows it"},
-    {.name = "history",
-     .type = OPT_STRING,
-     .offset = AT(history),
-     .def = HISTORY_DEFAULT,
-     .arg = HISTORY_ARG,
-     .help = HISTORY_HELP "; the file is made on first use"},
-    {.name = "help", .letter = 'h', .type = OPT_FLAG, .offset = AT(help), .help = "show this text"},
+    {OPTION("baseline", OPT_STRING, baseline, "B",
+            "runs with which RUN is compared: a run folder; a folder of several; history, or "
+            "history:N: the last N (10) good runs of this host and suite, and the first N"),
+     .letter = 'b'},
+    {OPTION("margin", OPT_FRACTION, margin, "SHARE",
+            "largest loss that is no regression; default: that of the suite, or else"),
+     .letter = 'm', .def = "2%"},
+    {OPTION("detect", OPT_FRACTION, detect, "SHARE",
+            "exit with 3 if any case could not have shown a loss of this size")},
+    {OPTION("steal", OPT_FRACTION, steal, "SHARE",
+            STEAL_HELP ", of RUN and of the baseline" STEAL_NONE),
+     .def = STEAL_DEFAULT},
+    {OPTION("only", OPT_STRING, only, "PATTERN",
+            "judge only cases whose key or label match (* ? [..] as in a shell); may be given "
+            "again. With --accept: the cases that are accepted. Not with --update-baseline, "
+            "which adds whole runs")},
+    {OPTION("junit", OPT_STRING, junit, "FILE", "write JUnit XML, with a test for each case")},
+    {OPTION("markdown", OPT_STRING, markdown, "FILE",
+            "write a summary in Markdown, for a page, a comment or a mail")},
+    {OPTION("json", OPT_STRING, json, "FILE", "write everything as JSON, for programs")},
+    {OPTION("github", OPT_FLAG, github, NULL,
+            "print annotations for GitHub Actions, and write the summary of the step")},
+    {OPTION("update-baseline", OPT_FLAG, update, NULL,
+            "add RUN to the history after the verdict; it is a baseline of later runs if nothing "
+            "in it lost, is likely to have lost, failed or is missing")},
+    {OPTION("accept", OPT_FLAG, accept, NULL,
+            "begin a new reference with RUN in the history: no run before it is a baseline any "
+            "more; with a CASE, a pattern as of --only, in these cases alone")},
+    {OPTION("reason", OPT_STRING, reason, "TEXT",
+            "reason for --accept: the history keeps it, and plumb history shows it")},
+    {OPTION("history", OPT_STRING, history, HISTORY_ARG,
+            HISTORY_HELP "; the file is made on first use"),
+     .def = HISTORY_DEFAULT},
+    {OPTION("help", OPT_FLAG, help, NULL, "show this text"), .letter = 'h'},
     {.name = NULL},
 };
 
@@ -305,11 +254,9 @@ static void print_help(const struct opts *o)
         "exit: 0 no regression is proven, 1 a case regressed or gave wrong data, 2 usage, no run "
         "found, or a\n"
         "      file that cannot be made, 3 there is no baseline, or a loss would be proven but for "
-        "a "
-        "doubt, or\n"
+        "a doubt, or\n"
         "      --detect is not met, 4 the run is incomplete: cases failed or are missing; or a "
-        "file "
-        "is not\n"
+        "file is not\n"
         "      whole, 5 a run folder or the history is damaged; if several apply, the first of 1, "
         "4, 3\n"
         "docs: check.md, and deciding.md for the method; examples/ci/ for GitHub, GitLab and cron");
@@ -328,15 +275,15 @@ static bool is_share(double share)
 
 static int settle_run(struct check_command *c)
 {
-    if (c->o.n_args != 1)
+    if (c->o->n_args != 1)
         return snprintf(
                    c->error, sizeof(c->error),
-                   c->o.n_args
+                   c->o->n_args
                        ? "one run is judged at a time: name one run folder"
                        : "which run? Name a run folder, such as results/quick-20250101-120000; "
                          "plumb run makes one"),
                -EINVAL;
-    c->run = c->o.args[0];
+    c->run = c->o->args[0];
     return 0;
 }
 
@@ -362,10 +309,10 @@ static bool is_database(const char *path)
 static int settle(struct check_command *c)
 {
     struct check_options *o = &c->options;
-    const struct opt_values *margin = opts_values(&c->o, "margin"),
-                            *detect = opts_values(&c->o, "detect");
+    const struct opt_values *margin = opts_values(c->o, "margin"),
+                            *detect = opts_values(c->o, "detect");
 
-    if (opts_values(&c->o, "baseline")->times > 1)
+    if (opts_values(c->o, "baseline")->times > 1)
         return refuse(c,
                       "--baseline is there more than once: name a folder that holds the runs, or "
                       "keep them with --update-baseline and name history");
@@ -425,37 +372,30 @@ static char **with_cases(int *argc, char **argv)
     return out;
 }
 
-static int run(struct check_command *c, int argc, char **argv)
+static int run(const struct opts *o, void *context)
 {
-    int err = opts_parse(&c->o, argc, argv);
+    struct check_command *c = context;
 
-    if (!err)
-        err = opts_apply(&c->o, check_table, NULL, &c->options);
-    if (err) {
-        snprintf(c->error, sizeof(c->error), "%s", c->o.error);
-        return fail(c, EXIT_USAGE);
-    }
-    c->only = only_of(argc, argv);
-    if (c->options.help) {
-        print_help(&c->o);
-        return EXIT_GOOD;
-    }
-    return settle(c) ? fail(c, EXIT_USAGE) : check_run(c);
+    c->o = o;
+    c->only = only_of(c->argc, c->argv);
+    int status = settle(c) ? fail(c, EXIT_USAGE) : check_run(c);
+    free(c->only);
+    return status;
 }
 
 int cmd_check(int argc, char **argv)
 {
-    const struct opt *tables[] = {check_table, NULL};
-    struct check_command c = {0};
-    int status = EXIT_USAGE;
+    struct check_command c = {.argv = with_cases(&argc, argv)};
+    const struct command command = {.name = "check",
+                                    .table = check_table,
+                                    .options = &c.options,
+                                    .help = &c.options.help,
+                                    .print_help = print_help,
+                                    .run = run,
+                                    .context = &c};
 
-    argv = with_cases(&argc, argv);
-    if (!opts_init(&c.o, tables))
-        status = run(&c, argc, argv);
-    else
-        fprintf(stderr, "plumb check: %s\n", c.o.error);
-    free(c.only);
-    free(argv);
-    opts_release(&c.o);
+    c.argc = argc;
+    int status = command_run(&command, argc, c.argv);
+    free(c.argv);
     return status;
 }

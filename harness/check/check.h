@@ -260,7 +260,9 @@ struct check_options {
 };
 
 struct check_command {
-    struct opts o;
+    const struct opts *o;
+    int argc;
+    char **argv;
     struct check_options options;
     const char **only; /* NULL-ended; NULL: all */
     bool forced;       /* the margin was given */

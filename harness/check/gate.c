@@ -51,14 +51,6 @@ bool gate_is_blind(const struct decide_case *c, double loss)
     return !(c->detectable <= loss);
 }
 
-/* Would a loss beyond the margin be proven, but for what runs may do? */
-static bool is_doubtful(const struct decide_case *c)
-{
-    return c->decision == DECISION_INCONCLUSIVE && c->ratio < 1 - c->margin &&
-           (c->obstacle == OBSTACLE_TOGETHER || c->obstacle == OBSTACLE_STRANGE ||
-            c->obstacle == OBSTACLE_SHAPE || (c->obstacle == OBSTACLE_RUNS && c->likely));
-}
-
 /* Did a launch of the run give wrong data? */
 static bool is_wrong(const struct pairs *p, const struct pair *pair)
 {
@@ -138,7 +130,9 @@ void gate_count(struct gate_tally *t, const struct decide_case *c, double detect
     t->lost += c->decision == DECISION_WORSE;
     t->unseen += detect > 0 && gate_is_blind(c, detect);
     t->likely += c->likely;
-    t->doubtful += is_doubtful(c);
+    t->doubtful += c->decision == DECISION_INCONCLUSIVE && c->ratio < 1 - c->margin &&
+                   (c->obstacle == OBSTACLE_TOGETHER || c->obstacle == OBSTACLE_STRANGE ||
+                    c->obstacle == OBSTACLE_SHAPE || (c->obstacle == OBSTACLE_RUNS && c->likely));
     t->within += lost_within(c);
 }
 
@@ -154,24 +148,6 @@ static const struct gate_case *worse_of(const struct gate_case *a, const struct 
     return !a || b->pair->decide.ratio < a->pair->decide.ratio ? b : a;
 }
 
-static void count_case(struct gate *g, const struct gate_case *c)
-{
-    const struct pair *pair = c->pair;
-    bool counts = !g->options.first && c->state != GATE_ACCEPTED;
-
-    g->counts[c->state]++;
-    g->n_taken += *pair->taken != 0;
-    if (counts && pair->state == PAIR_TAKEN)
-        g->tally.unseen += g->options.detect > 0;
-    if (!counts || pair->state != PAIR_READY)
-        return;
-    gate_count(&g->tally, &pair->decide, g->options.detect);
-    if (pair->decide.likely)
-        g->likely = worse_of(g->likely, c);
-    if (lost_within(&pair->decide))
-        g->within = worse_of(g->within, c);
-}
-
 /* A run that was cut short may lack launches of any case. */
 static const char *unfinished(const struct pairs *p)
 {
@@ -184,17 +160,6 @@ static const char *unfinished(const struct pairs *p)
     return "";
 }
 
-static enum gate_verdict verdict_of(const struct gate *g)
-{
-    if (g->counts[GATE_REGRESSED] || g->counts[GATE_WRONG])
-        return GATE_LOST;
-    if (g->counts[GATE_FAILED] || g->counts[GATE_MISSING] || g->counts[GATE_REFUSED] || *g->state)
-        return GATE_INCOMPLETE;
-    if (g->options.first)
-        return GATE_FIRST;
-    return gate_tally_verdict(&g->tally);
-}
-
 /* By the cases' states. */
 static void judge(struct gate *g)
 {
@@ -203,9 +168,29 @@ static void judge(struct gate *g)
     g->n_taken = 0;
     g->likely = g->within = NULL;
     qsort(g->cases, g->n, sizeof(*g->cases), compare_cases);
-    for (size_t i = 0; i < g->n; i++)
-        count_case(g, &g->cases[i]);
-    g->verdict = verdict_of(g);
+    for (size_t i = 0; i < g->n; i++) {
+        const struct gate_case *c = &g->cases[i];
+        const struct pair *pair = c->pair;
+        bool counts = !g->options.first && c->state != GATE_ACCEPTED;
+
+        g->counts[c->state]++;
+        g->n_taken += *pair->taken != 0;
+        if (counts && pair->state == PAIR_TAKEN)
+            g->tally.unseen += g->options.detect > 0;
+        if (counts && pair->state == PAIR_READY) {
+            gate_count(&g->tally, &pair->decide, g->options.detect);
+            if (pair->decide.likely)
+                g->likely = worse_of(g->likely, c);
+            if (lost_within(&pair->decide))
+                g->within = worse_of(g->within, c);
+        }
+    }
+    g->verdict =
+        g->counts[GATE_REGRESSED] || g->counts[GATE_WRONG] ? GATE_LOST
+        : g->counts[GATE_FAILED] || g->counts[GATE_MISSING] || g->counts[GATE_REFUSED] || *g->state
+            ? GATE_INCOMPLETE
+        : g->options.first ? GATE_FIRST
+                           : gate_tally_verdict(&g->tally);
     g->good = g->verdict != GATE_LOST && g->verdict != GATE_INCOMPLETE && !g->tally.likely;
 }
 

@@ -147,38 +147,6 @@ static json_t *case_json(const struct check_result *r, const struct gate_case *c
     return o;
 }
 
-static json_t *cases_json(const struct check_result *r)
-{
-    json_t *all = json_array();
-
-    for (size_t i = 0; i < r->gate.n; i++)
-        json_array_append_new(all, case_json(r, &r->gate.cases[i]));
-    return all;
-}
-
-static json_t *differences_json(const struct check_result *r)
-{
-    json_t *all = json_array();
-
-    for (size_t i = 0; i < r->n_differences; i++) {
-        const struct machine_difference *d = &r->differences[i];
-
-        json_array_append_new(all, json_pack("{s:o, s:o, s:o, s:b}", "what", text(r, d->what),
-                                             "baseline", text(r, d->a), "run", text(r, d->b),
-                                             "environment", (int)d->environment));
-    }
-    return all;
-}
-
-/* 0 nights or launches: none that were considered reach it. */
-static json_t *sight_json(const struct sight *s)
-{
-    return json_pack("{s:o, s:I, s:I, s:o, s:I, s:I, s:o, s:s}", "loss", number(s->today), "cases",
-                     (json_int_t)s->n, "cases_that_see", (json_int_t)s->n_see, "then",
-                     number(s->then), "nights", (json_int_t)s->nights, "repeat",
-                     (json_int_t)s->repeat, "minutes", number(s->minutes), "sentence", s->sentence);
-}
-
 /* What all outputs say, in words. */
 static json_t *facts_json(const struct check_result *r)
 {
@@ -209,21 +177,41 @@ static void add_suite(json_t *o, const struct gate *g)
 int output_json(FILE *out, const struct check_result *r)
 {
     const struct gate *g = &r->gate;
+    json_t *all = json_array();
+
+    for (size_t i = 0; i < r->gate.n; i++)
+        json_array_append_new(all, case_json(r, &r->gate.cases[i]));
+    json_t *differences = json_array();
+
+    for (size_t i = 0; i < r->n_differences; i++) {
+        const struct machine_difference *d = &r->differences[i];
+
+        json_array_append_new(differences,
+                              json_pack("{s:o, s:o, s:o, s:b}", "what", text(r, d->what),
+                                        "baseline", text(r, d->a), "run", text(r, d->b),
+                                        "environment", (int)d->environment));
+    }
     json_t *o = json_pack(
         "{s:i, s:s, s:s, s:s, s:i, s:o, s:o, s:o, s:f, s:o, s:I, s:I, s:o, s:b, s:o, s:o, s:o, "
         "s:o, s:o}",
         "schema", CHECK_JSON_SCHEMA, "program", "plumb check", "version", PLUMB_VERSION, "verdict",
-        g->verdict == GATE_FIRST ? "first" : gate_verdict_name(g->verdict), /* no blank in it */
-        "exit", r->exit, "sentence", text(r, words_verdict(r)), "run", run_json(r), "baseline",
-        baseline_json(r), "margin", r->margin, "detect",
+        g->verdict == GATE_FIRST ? "first" : gate_verdict_name(g->verdict), "exit", r->exit,
+        "sentence", text(r, words_verdict(r)), "run", run_json(r), "baseline", baseline_json(r),
+        "margin", r->margin, "detect",
         g->options.detect > 0 ? json_real(g->options.detect) : json_null(), "cases_held",
         (json_int_t)g->tally.held, "cases_unseen", (json_int_t)g->tally.unseen, "unrest",
         number(g->p->overall.unrest), "accepted", (int)r->accepted, "history",
         *r->kept.sentence ? text(r, r->kept.sentence) : json_null(), "kept", kept_json(r), "counts",
-        counts_json(g), "differences", differences_json(r), "cases", cases_json(r));
+        counts_json(g), "differences", differences, "cases", all);
 
     add_suite(o, g);
-    json_object_set_new(o, "detectable", sight_json(&r->sight));
+    json_object_set_new(o, "detectable",
+                        json_pack("{s:o, s:I, s:I, s:o, s:I, s:I, s:o, s:s}", "loss",
+                                  number(r->sight.today), "cases", (json_int_t)r->sight.n,
+                                  "cases_that_see", (json_int_t)r->sight.n_see, "then",
+                                  number(r->sight.then), "nights", (json_int_t)r->sight.nights,
+                                  "repeat", (json_int_t)r->sight.repeat, "minutes",
+                                  number(r->sight.minutes), "sentence", r->sight.sentence));
     json_object_set_new(o, "facts", facts_json(r));
     int err =
         json_dumpf(o, out, JSON_INDENT(2) | JSON_REAL_PRECISION(DIGITS)) || fputc('\n', out) == EOF

@@ -18,19 +18,6 @@
 #define NEAR      3 /* names that are listed where a pattern matches none */
 #define TAKEN     STEAL_WHY " in all its repetitions"
 
-/* What the history did with it. */
-static const char *done_of(enum history_added how)
-{
-    static const char *const words[] = {
-        [HISTORY_NEW] = "this run was added",
-        [HISTORY_SAME] = "this run was there already",
-        [HISTORY_CHANGED] = "this run was there otherwise, and is now as its folder has it",
-        [HISTORY_SHORTER] = "this run was there already, with more launches than its folder has, "
-                            "and was left so"};
-
-    return words[how];
-}
-
 static const char *label_of(const struct gate *g, const char *key)
 {
     for (size_t i = 0; i < g->n; i++)
@@ -115,30 +102,6 @@ static size_t nearness(const struct gate *g, size_t i, const char *pattern)
                                        g->cases[i].pair->label));
 }
 
-/* Labels that a pattern that matches none may have meant: "'memory triad, 1 GiB: bandwidth'". */
-static const char *near_text(const struct gate *g, const char *pattern)
-{
-    struct pool *pool = &g->p->report.pool;
-    size_t best = 0, n = 0;
-    const char *list = "";
-
-    for (size_t i = 0; i < g->n; i++)
-        best = nearness(g, i, pattern) > best ? nearness(g, i, pattern) : best;
-    for (size_t i = 0; i < g->n && n < NEAR; i++)
-        if (nearness(g, i, pattern) == best)
-            list = pool_text(pool, "%s%s'%s'", list, n++ ? ", " : "", g->cases[i].pair->label);
-    return list;
-}
-
-/* Whoever calls as root by sudo is somebody. */
-static const char *user_name(struct pool *pool)
-{
-    const char *sudo = geteuid() ? NULL : getenv("SUDO_USER");
-    const struct passwd *user = sudo && *sudo ? NULL : getpwuid(geteuid());
-
-    return pool_text(pool, "%s", sudo && *sudo ? sudo : user ? user->pw_name : "");
-}
-
 int check_accept(struct check_command *c, const struct gate *g, struct check_kept *kept)
 {
     struct pool *pool = &g->p->report.pool;
@@ -146,9 +109,15 @@ int check_accept(struct check_command *c, const struct gate *g, struct check_kep
     const char **keys = pool_alloc(pool, g->n, sizeof(*keys));
     bool some = c->only && *c->only;
     char utc[24];
+    /* Whoever calls as root by sudo is somebody. */
+    const char *sudo = geteuid() ? NULL : getenv("SUDO_USER");
+    const struct passwd *user = sudo && *sudo ? NULL : getpwuid(geteuid());
 
     *a = (struct history_acceptance){.reason = c->options.reason ? c->options.reason : "",
-                                     .by = user_name(pool),
+                                     .by = pool_text(pool, "%s",
+                                                     sudo && *sudo ? sudo
+                                                     : user        ? user->pw_name
+                                                                   : ""),
                                      .at_utc = pool_text(pool, "%s", clock_utc(utc, sizeof(utc))),
                                      .keys = keys};
     for (size_t i = 0; some && i < g->n; i++)
@@ -158,9 +127,18 @@ int check_accept(struct check_command *c, const struct gate *g, struct check_kep
     kept->judged.acceptance = a;
     if (!some || a->n_keys)
         return 0;
+    /* Labels that a pattern that matches none may have meant: "'memory triad, 1 GiB: bandwidth'".
+     */
+    size_t best = 0, n = 0;
+    const char *list = "";
+
+    for (size_t i = 0; i < g->n; i++)
+        best = nearness(g, i, c->only[0]) > best ? nearness(g, i, c->only[0]) : best;
+    for (size_t i = 0; i < g->n && n < NEAR; i++)
+        if (nearness(g, i, c->only[0]) == best)
+            list = pool_text(pool, "%s%s'%s'", list, n++ ? ", " : "", g->cases[i].pair->label);
     snprintf(c->error, sizeof(c->error),
-             "no case matches '%.400s', so nothing is accepted; near: %.1000s", c->only[0],
-             near_text(g, c->only[0]));
+             "no case matches '%.400s', so nothing is accepted; near: %.1000s", c->only[0], list);
     return -ENOENT;
 }
 
@@ -184,8 +162,16 @@ int check_update(struct check_command *c, const struct gate *g, struct check_kep
         kept->done = true;
     }
     history_db_close(db);
+    /* What the history did with it. */
+    static const char *const words[] = {
+        [HISTORY_NEW] = "this run was added",
+        [HISTORY_SAME] = "this run was there already",
+        [HISTORY_CHANGED] = "this run was there otherwise, and is now as its folder has it",
+        [HISTORY_SHORTER] = "this run was there already, with more launches than its folder has, "
+                            "and was left so"};
+
     kept->sentence = err ? pool_text(pool, "history '%s': this run was not added", history)
                          : pool_text(pool, "'%s'%s: %s%s%s", history, made ? ", a new file" : "",
-                                     done_of(how), standing_text(g, kept), accepted_text(g, kept));
+                                     words[how], standing_text(g, kept), accepted_text(g, kept));
     return err;
 }

@@ -61,21 +61,6 @@ static const struct document_column case_columns[] = {
     {"Ratio (95 %)", COLUMN_GOES_LAST, false}, {"Proof", COLUMN_GOES_FIRST, false},
     {"Detects", COLUMN_GOES_LAST, false},      {"Finding", COLUMN_GOES_FIRST, false}};
 
-static void add_case(struct document_table *t, struct pool *pool, const struct gate_case *c)
-{
-    bool held = c->pair->state == PAIR_READY && c->state != GATE_NEW;
-    struct words_figures f =
-        held ? words_figures(pool, c->pair) : (struct words_figures){"", "", ""};
-    struct cell *cells = document_row(t);
-
-    cells[0] = cell_word(gate_state_name(c->state), needs_action(c->state) ? TONE_BAD : TONE_NONE);
-    cells[1] = cell_text(c->pair->label);
-    cells[2] = cell_text(f.ratio);
-    cells[3] = cell_text(f.proof);
-    cells[4] = cell_text(f.detectable);
-    cells[5] = cell_text(words_whole(pool, c));
-}
-
 /* Those that are listed, or the others. */
 static void add_cases(struct document *d, const struct gate *g, bool listed)
 {
@@ -87,33 +72,25 @@ static void add_cases(struct document *d, const struct gate *g, bool listed)
     for (size_t i = 0; i < g->n; i++) {
         if (is_listed(g->cases[i].state) != listed)
             continue;
-        if (n < ROWS_MAX)
-            add_case(t, pool, &g->cases[i]);
+        if (n < ROWS_MAX) {
+            const struct gate_case *c = &g->cases[i];
+            bool held = c->pair->state == PAIR_READY && c->state != GATE_NEW;
+            struct words_figures f =
+                held ? words_figures(pool, c->pair) : (struct words_figures){"", "", ""};
+            struct cell *cells = document_row(t);
+
+            cells[0] =
+                cell_word(gate_state_name(c->state), needs_action(c->state) ? TONE_BAD : TONE_NONE);
+            cells[1] = cell_text(c->pair->label);
+            cells[2] = cell_text(f.ratio);
+            cells[3] = cell_text(f.proof);
+            cells[4] = cell_text(f.detectable);
+            cells[5] = cell_text(words_whole(pool, c));
+        }
         left += n++ >= ROWS_MAX;
     }
     if (left)
         document_paragraph(d, pool_text(pool, "and %zu more: --json and --junit have all", left));
-}
-
-static void add_differences(struct document *d, const struct check_result *r)
-{
-    static const struct document_column columns[] = {
-        {"Machine, program and suite", COLUMN_STAYS, false},
-        {"Baseline", COLUMN_STAYS, false},
-        {"Run", COLUMN_STAYS, false}};
-
-    if (!r->n_differences)
-        return;
-    struct document_table *t = document_table(d, columns, sizeof(columns) / sizeof(*columns));
-
-    for (size_t i = 0; i < r->n_differences; i++) {
-        const struct machine_difference *of = &r->differences[i];
-        struct cell *cells = document_row(t);
-
-        cells[0] = cell_text(of->what);
-        cells[1] = cell_text(words_side(of->a));
-        cells[2] = cell_text(words_side(of->b));
-    }
 }
 
 /* A good night is one line; where somebody has to look, the reasons stand below each other. */
@@ -141,7 +118,23 @@ static struct document *document_of(const struct check_result *r, bool headed)
         document_heading(d, 2, pool_text(pool, "plumb check: %s", verdict_word(r)), "");
     add_facts(d, r);
     add_cases(d, g, true);
-    add_differences(d, r);
+    static const struct document_column columns[] = {
+        {"Machine, program and suite", COLUMN_STAYS, false},
+        {"Baseline", COLUMN_STAYS, false},
+        {"Run", COLUMN_STAYS, false}};
+
+    if (r->n_differences) {
+        struct document_table *t = document_table(d, columns, sizeof(columns) / sizeof(*columns));
+
+        for (size_t i = 0; i < r->n_differences; i++) {
+            const struct machine_difference *of = &r->differences[i];
+            struct cell *cells = document_row(t);
+
+            cells[0] = cell_text(of->what);
+            cells[1] = cell_text(words_side(of->a));
+            cells[2] = cell_text(words_side(of->b));
+        }
+    }
     for (size_t i = 0; i < g->n; i++)
         n += !is_listed(g->cases[i].state);
     if (n) {
@@ -333,14 +326,6 @@ static void print_case_junit(FILE *out, struct pool *pool, const struct gate_cas
             names[element]);
 }
 
-static void property(FILE *out, const char *name, const char *value)
-{
-    fputs("      <property", out);
-    attribute(out, "name", name);
-    attribute(out, "value", value);
-    fputs("/>\n", out);
-}
-
 int output_junit(FILE *out, const struct check_result *r)
 {
     const struct gate *g = &r->gate;
@@ -356,8 +341,12 @@ int output_junit(FILE *out, const struct check_result *r)
             "skipped=\"%zu\">\n    <properties>\n",
             g->n + stopped, failures, errors, g->n + stopped, failures, errors,
             count(g, ELEMENT_SKIPPED));
-    for (size_t i = 0; i < n_facts; i++)
-        property(out, facts[i].name, i ? facts[i].text : verdict_word(r));
+    for (size_t i = 0; i < n_facts; i++) {
+        fputs("      <property", out);
+        attribute(out, "name", facts[i].name);
+        attribute(out, "value", (i ? facts[i].text : verdict_word(r)));
+        fputs("/>\n", out);
+    }
     fputs("    </properties>\n", out);
     if (stopped) {
         fputs("    <testcase name=\"the run came to its end\" classname=\"plumb/check\"><error",

@@ -58,28 +58,6 @@ static double with_repeat(struct sighting *s, size_t repeat, size_t launches)
     return median_with(s, &(struct decide_later){.launches = (double)repeat / (double)launches});
 }
 
-static void sighting_init(struct sighting *s)
-{
-    const struct pairs *p = s->g->p;
-
-    s->cases = xcalloc(p->n_all, sizeof(*s->cases));
-    s->losses = xcalloc(p->n_all, sizeof(*s->losses));
-    for (size_t i = 0; i < p->n_all; i++) {
-        if (p->all[i].state == PAIR_READY)
-            s->cases[s->n++] = p->all[i].decide;
-        s->n_taken += i < p->n && p->all[i].state == PAIR_TAKEN;
-        s->n_wanted = i < p->n ? s->n : s->n_wanted;
-    }
-}
-
-/* How many launches the run has of a case. */
-static size_t launches_of(struct sighting *s)
-{
-    for (size_t i = 0; i < s->n_wanted; i++)
-        s->losses[i] = s->cases[i].b.n ? (double)s->cases[i].b.runs[0].n : 0;
-    return (size_t)stats_median(s->losses, s->n_wanted);
-}
-
 /* More data never detects less: the smallest number of nights or launches is halved towards. */
 static size_t least(struct sighting *s, size_t no, size_t yes, size_t launches)
 {
@@ -100,7 +78,10 @@ static size_t least(struct sighting *s, size_t no, size_t yes, size_t launches)
 
 static void forecast(struct sighting *s, struct sight *out)
 {
-    size_t launches = launches_of(s);
+    /* How many launches the run has of a case. */
+    for (size_t i = 0; i < s->n_wanted; i++)
+        s->losses[i] = s->cases[i].b.n ? (double)s->cases[i].b.runs[0].n : 0;
+    size_t launches = (size_t)stats_median(s->losses, s->n_wanted);
 
     out->by_runs = s->by_runs;
     if (out->by_runs)
@@ -119,22 +100,18 @@ static void forecast(struct sighting *s, struct sight *out)
 
 /* ---- in words */
 
-static const char *time_text(struct pool *pool, const struct sight *s)
-{
-    if (isnan(s->minutes))
-        return "";
-    return 60 * s->minutes < SECONDS_UPTO ? pool_text(pool, " (%.0f s)", ceil(60 * s->minutes))
-                                          : pool_text(pool, " (%.0f min)", ceil(s->minutes));
-}
-
 static const char *forecast_text(struct pool *pool, const struct sight *s)
 {
     const char *nights =
         s->nights ? pool_text(pool, "after %zu more night%s", s->nights, s->nights == 1 ? "" : "s")
                   : "";
-    const char *repeat = s->repeat ? pool_text(pool, "with --repeat %zu every night%s", s->repeat,
-                                               time_text(pool, s))
-                                   : "";
+    const char *repeat = s->repeat
+                             ? pool_text(pool, "with --repeat %zu every night%s", s->repeat,
+                                         isnan(s->minutes) ? ""
+                                         : 60 * s->minutes < SECONDS_UPTO
+                                             ? pool_text(pool, " (%.0f s)", ceil(60 * s->minutes))
+                                             : pool_text(pool, " (%.0f min)", ceil(s->minutes)))
+                             : "";
 
     if (!s->nights && !s->repeat)
         return s->by_runs ? "; the nights differ too much for a smaller one: neither 30 more nor "
@@ -150,25 +127,19 @@ static const char *share_text(struct pool *pool, const struct gate *g, const str
                      s->n_see, show_count(pool, s->n, "case"));
 }
 
-static const char *sight_sentence(const struct gate *g, const struct sight *s)
-{
-    struct pool *pool = &g->p->report.pool;
-
-    if (isnan(s->today))
-        return g->options.first ? "unknown: there is no run to compare with"
-                                : "unknown: no case was compared with a baseline";
-    if (!(s->today < SIGHT_NONE))
-        return pool_text(pool, "unknown in the median case (%s): add baselines",
-                         share_text(pool, g, s));
-    return pool_text(pool, "%s today in the median case (%s)%s", words_loss(pool, s->today),
-                     share_text(pool, g, s), s->today > aim_of(g) ? forecast_text(pool, s) : "");
-}
-
 void sight_make(struct sight *out, const struct gate *g, const struct sight_asked *asked)
 {
     struct sighting s = {.g = g, .asked = asked};
+    const struct pairs *p = s.g->p;
 
-    sighting_init(&s);
+    s.cases = xcalloc(p->n_all, sizeof(*s.cases));
+    s.losses = xcalloc(p->n_all, sizeof(*s.losses));
+    for (size_t i = 0; i < p->n_all; i++) {
+        if (p->all[i].state == PAIR_READY)
+            s.cases[s.n++] = p->all[i].decide;
+        s.n_taken += i < p->n && p->all[i].state == PAIR_TAKEN;
+        s.n_wanted = i < p->n ? s.n : s.n_wanted;
+    }
     *out = (struct sight){.today = NAN, .most = NAN, .then = NAN, .minutes = NAN, .sentence = ""};
     out->n = s.n_wanted + s.n_taken;
     if (out->n && !g->options.first) {
@@ -180,7 +151,16 @@ void sight_make(struct sight *out, const struct gate *g, const struct sight_aske
         if (out->today > aim_of(g) && out->today < SIGHT_NONE && g->p->n_a >= NIGHTS_LEAST)
             forecast(&s, out);
     }
-    out->sentence = sight_sentence(g, out);
+    struct pool *pool = &g->p->report.pool;
+    out->sentence = isnan(out->today)
+                        ? (g->options.first ? "unknown: there is no run to compare with"
+                                            : "unknown: no case was compared with a baseline")
+                    : !(out->today < SIGHT_NONE)
+                        ? pool_text(pool, "unknown in the median case (%s): add baselines",
+                                    share_text(pool, g, out))
+                        : pool_text(pool, "%s today in the median case (%s)%s",
+                                    words_loss(pool, out->today), share_text(pool, g, out),
+                                    out->today > aim_of(g) ? forecast_text(pool, out) : "");
     free(s.cases);
     free(s.losses);
 }

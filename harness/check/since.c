@@ -6,28 +6,6 @@
 #include "core/stats.h"
 #include "harness/check/check.h"
 
-/* The value of a run by the launches that count; NaN: none. */
-static double value_of(struct pool *pool, const struct history_series *s, size_t run, double limit)
-{
-    double *kept = pool_alloc(pool, s->n_launches[run] + 1, sizeof(*kept));
-    const double *steals = s->steals[run];
-    size_t n = 0;
-
-    for (size_t i = 0; i < s->n_launches[run]; i++)
-        if (s->launches[run][i] > 0 && isfinite(s->launches[run][i]) &&
-            !(steals && steal_is_over(steals[i], limit)))
-            kept[n++] = s->launches[run][i];
-    return n ? stats_centre(kept, n) : NAN;
-}
-
-/* Has an earlier value at least half of this run's loss? */
-static bool is_down(const struct decide_case *c, double value)
-{
-    double ratio = c->higher_is_better ? value / c->a_value : c->a_value / value;
-
-    return log(ratio) <= log(c->ratio) / 2;
-}
-
 /* The runs of the series before this one, back to two in a row that had not lost: a single one may
  * be noise. Those without a value neither count nor end the row. */
 static const char *nights_text(struct pool *pool, const struct history_series *s,
@@ -39,13 +17,25 @@ static const char *nights_text(struct pool *pool, const struct history_series *s
 
     for (size_t i = s->n; i-- > 0 && missed < 2;) {
         const struct history_run *run = s->runs[i];
-        double value = value_of(pool, s, i, limit);
+        /* The value of a run by the launches that count; NaN: none. */
+        double *values = pool_alloc(pool, s->n_launches[i] + 1, sizeof(*values));
+        const double *steals = s->steals[i];
+        size_t n_kept = 0;
+
+        for (size_t k = 0; k < s->n_launches[i]; k++)
+            if (s->launches[i][k] > 0 && isfinite(s->launches[i][k]) &&
+                !(steals && steal_is_over(steals[k], limit)))
+                values[n_kept++] = s->launches[i][k];
+        double value = n_kept ? stats_centre(values, n_kept) : NAN;
 
         if (strcmp(run->started_utc, tonight->started_utc) > 0 || isnan(value) ||
             (!strcmp(run->started_utc, tonight->started_utc) && !strcmp(run->name, tonight->name)))
             continue;
         known++;
-        missed = is_down(c, value) ? 0 : missed + 1;
+        /* Has an earlier value at least half of this run's loss? */
+        double ratio = c->higher_is_better ? value / c->a_value : c->a_value / value;
+
+        missed = log(ratio) <= log(c->ratio) / 2 ? 0 : missed + 1;
         if (missed)
             continue;
         first = run;

@@ -119,19 +119,6 @@ static const char *cases_of(const struct gate *g, enum gate_state first, enum ga
                                : list;
 }
 
-static const char *counts_of(const struct gate *g)
-{
-    static const enum gate_state states[] = {GATE_WRONG,    GATE_FAILED, GATE_MISSING, GATE_REFUSED,
-                                             GATE_ACCEPTED, GATE_BETTER, GATE_NEW};
-    const char *list = "";
-
-    for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++)
-        if (g->counts[states[i]])
-            list = pool_text(pool_of(g), "%s; %zu %s", list, g->counts[states[i]],
-                             gate_state_name(states[i]));
-    return list;
-}
-
 /* "a slowdown of 4 % would have been detected in the median case". */
 static const char *sight_of(struct pool *pool, const struct sight *s)
 {
@@ -185,15 +172,6 @@ static const char *within_of(const struct gate *g)
                      "; within the margin a loss is proven in %s, the largest %s of %s in '%s'",
                      show_count(pool, g->tally.within, "case"), words_percent(pool, 1 - c->ratio),
                      words_percent(pool, c->margin), g->within->pair->label);
-}
-
-static const char *taken_of(const struct gate *g)
-{
-    return g->n_taken ? pool_text(pool_of(g),
-                                  "; in %s repetitions are left out, as other guests took the CPU "
-                                  "(steal; --steal)",
-                                  show_count(pool_of(g), g->n_taken, "case"))
-                      : "";
 }
 
 static bool is_against_level(const struct gate *g)
@@ -255,8 +233,21 @@ const char *words_verdict(const struct check_result *r)
         what = pool_text(pool, "%s, no regression; %s", show_count(pool, g->tally.held, "case"),
                          sight_of(pool, &r->sight));
     }
-    return pool_text(pool, "%s%s%s%s", what, g->verdict == GATE_FIRST ? "" : counts_of(g),
-                     within_of(g), taken_of(g));
+    static const enum gate_state states[] = {GATE_WRONG,    GATE_FAILED, GATE_MISSING, GATE_REFUSED,
+                                             GATE_ACCEPTED, GATE_BETTER, GATE_NEW};
+    const char *list = "";
+
+    for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++)
+        if (g->counts[states[i]])
+            list = pool_text(pool_of(g), "%s; %zu %s", list, g->counts[states[i]],
+                             gate_state_name(states[i]));
+    return pool_text(
+        pool, "%s%s%s%s", what, g->verdict == GATE_FIRST ? "" : list, within_of(g),
+        g->n_taken ? pool_text(pool_of(g),
+                               "; in %s repetitions are left out, as other guests took the CPU "
+                               "(steal; --steal)",
+                               show_count(pool_of(g), g->n_taken, "case"))
+                   : "");
 }
 
 /* ---- what else differs */
@@ -291,35 +282,6 @@ static const char *quoted(struct pool *pool, const char *text)
                : text;
 }
 
-/* A pattern that is of this case alone. */
-static const char *pattern_of(const struct gate *g, const struct pair *pair)
-{
-    const char *only[] = {pair->label, NULL};
-    size_t n = 0;
-
-    for (size_t i = 0; i < g->n; i++)
-        n += only_keeps(only, &(struct only_case){.key = g->cases[i].pair->key,
-                                                  .label = g->cases[i].pair->label});
-    return n == 1 ? pair->label : pair->key;
-}
-
-/* The benchmarks of what regressed, as a pattern. */
-static const char *benches_of(const struct gate *g)
-{
-    const char *list = "", *last = "";
-
-    for (size_t i = 0; i < g->p->n; i++)
-        for (size_t k = 0; k < g->counts[GATE_REGRESSED]; k++) {
-            const char *name = g->p->all[i].bench->name;
-
-            if (g->cases[k].pair != &g->p->all[i] || !strcmp(name, last))
-                continue;
-            list = pool_text(pool_of(g), "%s%s%s", list, *list ? "|" : "", name);
-            last = name;
-        }
-    return list;
-}
-
 /* As plumb run was given it, where it was a file. */
 static const char *suite_of(const struct gate *g)
 {
@@ -345,11 +307,32 @@ const char *words_next(const struct check_result *r)
 
     if (!g->counts[GATE_REGRESSED])
         return "";
-    const char *only = quoted(pool, benches_of(g));
-    if (of_history)
-        accept =
-            pool_text(pool, "; if it is meant: plumb check %s --accept %s --reason TEXT%s",
-                      quoted(pool, r->run), quoted(pool, pattern_of(g, g->cases[0].pair)), history);
+    /* The benchmarks of what regressed, as a pattern. */
+    const char *list = "", *last = "";
+
+    for (size_t i = 0; i < g->p->n; i++)
+        for (size_t k = 0; k < g->counts[GATE_REGRESSED]; k++) {
+            const char *name = g->p->all[i].bench->name;
+
+            if (g->cases[k].pair != &g->p->all[i] || !strcmp(name, last))
+                continue;
+            list = pool_text(pool_of(g), "%s%s%s", list, *list ? "|" : "", name);
+            last = name;
+        }
+    const char *only = quoted(pool, list);
+    if (of_history) {
+        /* A pattern that is of this case alone. */
+        const char *label[] = {g->cases[0].pair->label, NULL};
+        size_t n = 0;
+
+        for (size_t i = 0; i < g->n; i++)
+            n += only_keeps(label, &(struct only_case){.key = g->cases[i].pair->key,
+                                                       .label = g->cases[i].pair->label});
+        accept = pool_text(pool, "; if it is meant: plumb check %s --accept %s --reason TEXT%s",
+                           quoted(pool, r->run),
+                           quoted(pool, n == 1 ? g->cases[0].pair->label : g->cases[0].pair->key),
+                           history);
+    }
     return pool_text(pool,
                      "to measure again: plumb run %s --only %s --out results/again, and plumb "
                      "check results/again --baseline %s --only %s%s%s",

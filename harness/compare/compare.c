@@ -15,6 +15,7 @@
 #include "core/program.h"
 #include "core/text.h"
 #include "core/units.h"
+#include "harness/command.h"
 #include "harness/forecast/versus.h"
 #include "harness/plan/plan.h"
 #include "harness/report/report.h"
@@ -51,15 +52,13 @@ static int check(size_t before, size_t behind, bool marked, char *error, size_t 
 {
     if (!before && !behind)
         snprintf(error, len,
-                 "which runs? Name two, for example: plumb compare results/bare "
-                 "results/guest");
+                 "which runs? Name two, for example: plumb compare results/bare results/guest");
     else if (marked && (!before || !behind))
         snprintf(error, len, "no run is named %s --against: A stands before it, B behind it",
                  before ? "behind" : "before");
     else if (!marked && before == 1)
         snprintf(error, len,
-                 "against which run? Name two: the first is what the second is held "
-                 "against");
+                 "against which run? Name two: the first is what the second is held against");
     else if (!marked && before > 2)
         snprintf(error, len,
                  "%zu folders are named, and not which of them belong together: put --against "
@@ -126,73 +125,31 @@ struct options {
 #define AT(member) offsetof(struct options, member)
 
 static const struct opt compare_table[] = {
-    {.name = "against",
-     .type = OPT_FLAG,
-     .offset = AT(against),
-     .help = "separates the runs of A from those of B, if a side has several"},
-    {.name = "to",
-     .type = OPT_STRING,
-     .offset = AT(to),
-     .arg = "NAME",
-     .help = "A is the reference machine NAME, or the nearest one (auto); list: shows them"},
-    {.name = "model",
-     .type = OPT_STRING,
-     .offset = AT(model),
-     .arg = "NAME",
-     .help = "one line more: how much faster one node of B trains this model (configs/models/)"},
-    {.name = "price",
-     .type = OPT_STRING,
-     .offset = AT(price),
-     .arg = "A:B",
-     .help = "with --model: what a node of A and of B costs, in any currency: 9000:12500"},
-    {.name = "margin",
-     .letter = 'm',
-     .type = OPT_FRACTION,
-     .offset = AT(margin),
-     .def = "5%",
-     .arg = "SHARE",
-     .help = "largest loss or gain that is equivalent; default: that of the suite, or else"},
-    {.name = "steal",
-     .type = OPT_FRACTION,
-     .offset = AT(steal),
-     .def = "100%",
-     .arg = "SHARE",
-     .help = STEAL_HELP STEAL_NONE},
-    {.name = "as-measured",
-     .type = OPT_FLAG,
-     .offset = AT(as_measured),
-     .help = "the time that others took of a side's CPU counts as its loss"},
-    {.name = "only",
-     .type = OPT_STRING,
-     .offset = AT(only),
-     .arg = "PATTERN",
-     .help = "only cases whose key or label match (* ? [..] as in a shell); may be given again"},
-    {.name = "all",
-     .letter = 'a',
-     .type = OPT_FLAG,
-     .offset = AT(all),
-     .help = "also list equivalent cases, all that were not compared, and how to read it"},
-    {.name = "html",
-     .type = OPT_STRING,
-     .offset = AT(html),
-     .arg = "FILE",
-     .help = "write the same as one page, with all cases"},
-    {.name = "markdown",
-     .type = OPT_STRING,
-     .offset = AT(markdown),
-     .arg = "FILE",
-     .help = "write the same as Markdown, for a comment or a wiki"},
-    {.name = "csv",
-     .type = OPT_STRING,
-     .offset = AT(csv),
-     .arg = "FILE",
-     .help = "write a line per case with every figure"},
-    {.name = "json",
-     .type = OPT_STRING,
-     .offset = AT(json),
-     .arg = "FILE",
-     .help = "write everything, for programs"},
-    {.name = "help", .letter = 'h', .type = OPT_FLAG, .offset = AT(help), .help = "show this text"},
+    {OPTION("against", OPT_FLAG, against, NULL,
+            "separates the runs of A from those of B, if a side has several")},
+    {OPTION("to", OPT_STRING, to, "NAME",
+            "A is the reference machine NAME, or the nearest one (auto); list: shows them")},
+    {OPTION("model", OPT_STRING, model, "NAME",
+            "one line more: how much faster one node of B trains this model (configs/models/)")},
+    {OPTION("price", OPT_STRING, price, "A:B",
+            "with --model: what a node of A and of B costs, in any currency: 9000:12500")},
+    {OPTION("margin", OPT_FRACTION, margin, "SHARE",
+            "largest loss or gain that is equivalent; default: that of the suite, or else"),
+     .letter = 'm', .def = "5%"},
+    {OPTION("steal", OPT_FRACTION, steal, "SHARE", STEAL_HELP STEAL_NONE), .def = "100%"},
+    {OPTION("as-measured", OPT_FLAG, as_measured, NULL,
+            "the time that others took of a side's CPU counts as its loss")},
+    {OPTION("only", OPT_STRING, only, "PATTERN",
+            "only cases whose key or label match (* ? [..] as in a shell); may be given again")},
+    {OPTION("all", OPT_FLAG, all, NULL,
+            "also list equivalent cases, all that were not compared, and how to read it"),
+     .letter = 'a'},
+    {OPTION("html", OPT_STRING, html, "FILE", "write the same as one page, with all cases")},
+    {OPTION("markdown", OPT_STRING, markdown, "FILE",
+            "write the same as Markdown, for a comment or a wiki")},
+    {OPTION("csv", OPT_STRING, csv, "FILE", "write a line per case with every figure")},
+    {OPTION("json", OPT_STRING, json, "FILE", "write everything, for programs")},
+    {OPTION("help", OPT_FLAG, help, NULL, "show this text"), .letter = 'h'},
     {.name = NULL},
 };
 
@@ -229,8 +186,10 @@ static void print_help(const struct opts *o)
          "docs: compare.md, and deciding.md for the method");
 }
 
-struct command {
-    struct opts o;
+struct comparing {
+    const struct opts *o;
+    int argc;
+    char **argv;
     struct options options;
     struct compare_sides sides;
     const char **only; /* NULL-ended */
@@ -239,23 +198,10 @@ struct command {
     char error[1024];
 };
 
-static int fail(const struct command *c, int status)
+static int fail(const struct comparing *c, int status)
 {
     fprintf(stderr, "plumb compare: %s\n", c->error);
     return status;
-}
-
-/* How many of the words stand before --against; all, where there is none. */
-static size_t count_before(const struct command *c, int argc, char **argv)
-{
-    size_t n = 0;
-
-    for (int i = 1; i < argc && n < c->o.n_args; i++) {
-        if (c->options.against && !strcmp(argv[i], "--against"))
-            break;
-        n += argv[i] == c->o.args[n];
-    }
-    return n;
 }
 
 static int exit_of(int err)
@@ -286,19 +232,7 @@ struct shown {
     struct many *many;
 };
 
-static int write_file(struct command *c, const struct shown *s, const struct writer *w)
-{
-    FILE *out = strcmp(w->path, "-") ? fopen(w->path, "we") : stdout;
-    int err = !out ? -errno : s->view ? w->view(out, s->view) : w->many(out, s->many);
-    int lost = out ? stream_finish(out) : 0;
-
-    err = lost ? lost : err;
-    if (err)
-        snprintf(c->error, sizeof(c->error), "cannot write '%.400s': %s", w->path, strerror(-err));
-    return err;
-}
-
-static int write_outputs(struct command *c, const struct shown *s)
+static int write_outputs(struct comparing *c, const struct shown *s)
 {
     const struct options *o = &c->options;
     const struct writer writers[] = {{o->html, view_print_html, many_print_html},
@@ -314,13 +248,22 @@ static int write_outputs(struct command *c, const struct shown *s)
         err = s->view ? view_print_text(stdout, s->view, o->all)
                       : many_print_text(stdout, s->many, o->all);
     for (size_t i = 0; !err && i < sizeof(writers) / sizeof(*writers); i++)
-        if (writers[i].path)
-            err = write_file(c, s, &writers[i]);
+        if (writers[i].path) {
+            const struct writer *w = &writers[i];
+            FILE *out = strcmp(w->path, "-") ? fopen(w->path, "we") : stdout;
+            err = !out ? -errno : s->view ? w->view(out, s->view) : w->many(out, s->many);
+            int lost = out ? stream_finish(out) : 0;
+
+            err = lost ? lost : err;
+            if (err)
+                snprintf(c->error, sizeof(c->error), "cannot write '%.400s': %s", w->path,
+                         strerror(-err));
+        }
     return err;
 }
 
 /* Of no case: did --only leave none? Then with error set. */
-static bool refuse_only(struct command *c)
+static bool refuse_only(struct comparing *c)
 {
     if (!c->only || !*c->only)
         return false;
@@ -344,7 +287,7 @@ static int read_price(const char *text, double *a, double *b)
 }
 
 /* What training of a model makes of the two sides, where it is asked for. */
-static int add_training(struct command *c, struct view *v, struct versus *versus)
+static int add_training(struct comparing *c, struct view *v, struct versus *versus)
 {
     const struct report *r = &v->p->report;
     const char **paths = pool_alloc(v->pool, r->n_runs, sizeof(*paths));
@@ -361,7 +304,7 @@ static int add_training(struct command *c, struct view *v, struct versus *versus
                        sizeof(c->error));
 }
 
-static int show(struct command *c, struct pairs *pairs)
+static int show(struct comparing *c, struct pairs *pairs)
 {
     struct versus versus;
     struct view view;
@@ -376,9 +319,9 @@ static int show(struct command *c, struct pairs *pairs)
     return view_exit(&view);
 }
 
-static struct pairs_options pairs_options_of(const struct command *c)
+static struct pairs_options pairs_options_of(const struct comparing *c)
 {
-    const struct opt_values *margin = opts_values(&c->o, "margin");
+    const struct opt_values *margin = opts_values(c->o, "margin");
 
     return (struct pairs_options){.margin = c->options.margin,
                                   .forced = margin && margin->given,
@@ -387,7 +330,7 @@ static struct pairs_options pairs_options_of(const struct command *c)
                                   .only = c->only && *c->only ? c->only : NULL};
 }
 
-static int show_many(struct command *c, struct many *m)
+static int show_many(struct comparing *c, struct many *m)
 {
     if (!m->pairs[0].n && refuse_only(c))
         return fail(c, EXIT_USAGE);
@@ -397,30 +340,30 @@ static int show_many(struct command *c, struct many *m)
 }
 
 /* Each word is a column: a run, a folder of runs, or several with commas between. */
-static int compare_many(struct command *c)
+static int compare_many(struct comparing *c)
 {
     const struct pairs_options options = pairs_options_of(c);
     struct run_paths sets[MANY_MAX] = {{0}};
     struct many m;
 
-    if (c->o.n_args > MANY_MAX) {
+    if (c->o->n_args > MANY_MAX) {
         snprintf(c->error, sizeof(c->error),
                  "%zu runs are named, and %d fit side by side: put --against between the two "
                  "sides, or name fewer",
-                 c->o.n_args, MANY_MAX);
+                 c->o->n_args, MANY_MAX);
         return fail(c, EXIT_USAGE);
     }
-    for (size_t i = 0; i < c->o.n_args; i++)
-        add_word(&sets[i], c->o.args[i]);
-    int err = many_load(&m, sets, c->o.n_args, &options, c->error, sizeof(c->error));
+    for (size_t i = 0; i < c->o->n_args; i++)
+        add_word(&sets[i], c->o->args[i]);
+    int err = many_load(&m, sets, c->o->n_args, &options, c->error, sizeof(c->error));
     int status = err ? fail(c, exit_of(err)) : show_many(c, &m);
     many_release(&m);
-    for (size_t i = 0; i < c->o.n_args; i++)
+    for (size_t i = 0; i < c->o->n_args; i++)
         run_paths_release(&sets[i]);
     return status;
 }
 
-static int compare(struct command *c)
+static int compare(struct comparing *c)
 {
     const struct pairs_options options = pairs_options_of(c);
     const struct compare_sides *s = &c->sides;
@@ -436,9 +379,20 @@ static int compare(struct command *c)
     return status;
 }
 
-/* The run folder whose machine is asked about: the newest of what was named. */
-static int load_references(struct command *c)
+/* The words are B, and A is a reference. */
+static int compare_to(struct comparing *c)
 {
+    bool list = !strcmp(c->options.to, "list");
+
+    if (c->options.against || (!list && !c->o->n_args)) {
+        snprintf(c->error, sizeof(c->error),
+                 "--to names A: name the runs of B alone, for example: plumb compare results/mine "
+                 "--to auto");
+        return fail(c, EXIT_USAGE);
+    }
+    for (size_t i = 0; i < c->o->n_args; i++)
+        add_word(&c->sides.b, c->o->args[i]);
+    /* The run folder whose machine is asked about: the newest of what was named. */
     struct run_paths runs = {0};
     int err = 0;
 
@@ -448,23 +402,6 @@ static int load_references(struct command *c)
         err = references_load(&c->references, runs.n ? runs.all[runs.n - 1] : NULL, c->error,
                               sizeof(c->error));
     run_paths_release(&runs);
-    return err;
-}
-
-/* The words are B, and A is a reference. */
-static int compare_to(struct command *c)
-{
-    bool list = !strcmp(c->options.to, "list");
-
-    if (c->options.against || (!list && !c->o.n_args)) {
-        snprintf(c->error, sizeof(c->error),
-                 "--to names A: name the runs of B alone, for example: plumb compare results/mine "
-                 "--to auto");
-        return fail(c, EXIT_USAGE);
-    }
-    for (size_t i = 0; i < c->o.n_args; i++)
-        add_word(&c->sides.b, c->o.args[i]);
-    int err = load_references(c);
     if (err)
         return fail(c, exit_of(err));
     if (list)
@@ -476,7 +413,7 @@ static int compare_to(struct command *c)
     return compare(c);
 }
 
-static int check_and_compare(struct command *c, size_t before)
+static int check_and_compare(struct comparing *c, size_t before)
 {
     const struct options *o = &c->options;
     const struct output_asked outputs[] = {
@@ -505,50 +442,48 @@ static int check_and_compare(struct command *c, size_t before)
     }
     if (c->options.to)
         return compare_to(c);
-    if (c->options.model && !c->options.against && c->o.n_args > 2) {
+    if (c->options.model && !c->options.against && c->o->n_args > 2) {
         snprintf(c->error, sizeof(c->error), "--model compares two sides: name A and B");
         return fail(c, EXIT_USAGE);
     }
-    if (!c->options.against && c->o.n_args > 2)
+    if (!c->options.against && c->o->n_args > 2)
         return compare_many(c);
-    if (compare_sides(c->o.args, c->o.n_args, c->options.against ? &before : NULL, &c->sides,
+    if (compare_sides(c->o->args, c->o->n_args, c->options.against ? &before : NULL, &c->sides,
                       c->error, sizeof(c->error)))
         return fail(c, EXIT_USAGE);
     return compare(c);
 }
 
-static int run(struct command *c, int argc, char **argv)
+static int run(const struct opts *o, void *context)
 {
-    int err = opts_parse(&c->o, argc, argv);
+    struct comparing *c = context;
+    size_t before = 0; /* words that stand before --against; all, where there is none */
 
-    if (!err)
-        err = opts_apply(&c->o, compare_table, NULL, &c->options);
-    if (err) {
-        snprintf(c->error, sizeof(c->error), "%s", c->o.error);
-        return fail(c, EXIT_USAGE);
+    c->o = o;
+    c->only = only_of(c->argc, c->argv);
+    for (int i = 1; i < c->argc && before < o->n_args; i++) {
+        if (c->options.against && !strcmp(c->argv[i], "--against"))
+            break;
+        before += c->argv[i] == o->args[before];
     }
-    c->only = only_of(argc, argv);
-    if (c->options.help) {
-        print_help(&c->o);
-        return EXIT_GOOD;
-    }
-    return check_and_compare(c, count_before(c, argc, argv));
+    int status = check_and_compare(c, before);
+    run_paths_release(&c->sides.a);
+    run_paths_release(&c->sides.b);
+    references_release(&c->references);
+    free(c->only);
+    return status;
 }
 
 int cmd_compare(int argc, char **argv)
 {
-    const struct opt *tables[] = {compare_table, NULL};
-    struct command c = {.only = NULL};
-    int status = EXIT_USAGE;
+    struct comparing c = {.argc = argc, .argv = argv};
+    const struct command command = {.name = "compare",
+                                    .table = compare_table,
+                                    .options = &c.options,
+                                    .help = &c.options.help,
+                                    .print_help = print_help,
+                                    .run = run,
+                                    .context = &c};
 
-    if (opts_init(&c.o, tables))
-        fprintf(stderr, "plumb compare: %s\n", c.o.error);
-    else
-        status = run(&c, argc, argv);
-    run_paths_release(&c.sides.a);
-    run_paths_release(&c.sides.b);
-    references_release(&c.references);
-    free(c.only);
-    opts_release(&c.o);
-    return status;
+    return command_run(&command, argc, argv);
 }

@@ -21,19 +21,6 @@ static bool is_silence(const char *none, const char *other)
     return !*none && is_none(other);
 }
 
-static void add(struct differ *d, const struct machine_difference *difference)
-{
-    if (d->n == d->room) {
-        size_t room = d->room ? 2 * d->room : 32;
-        struct machine_difference *grown = pool_alloc(d->pool, room, sizeof(*grown));
-        if (d->n)
-            memcpy(grown, d->all, d->n * sizeof(*grown));
-        d->all = grown;
-        d->room = room;
-    }
-    d->all[d->n++] = *difference;
-}
-
 /* A run that does not tell is no other than those that say it is not there. */
 static void fill_silence(const char **texts, size_t n)
 {
@@ -57,8 +44,17 @@ void differ_fact(struct differ *d, const char *what, differ_text_fn *text, const
     fill_silence(texts + d->n_a, d->n_runs - d->n_a);
     const char *a = shares_text(d->pool, texts, d->n_a, "runs", &mixed_a);
     const char *b = shares_text(d->pool, texts + d->n_a, d->n_runs - d->n_a, "runs", &mixed_b);
-    if (mixed_a || mixed_b || (strcmp(a, b) != 0 && !is_silence(a, b) && !is_silence(b, a)))
-        add(d, &(struct machine_difference){what, a, b, pipes, !d->aside});
+    if (mixed_a || mixed_b || (strcmp(a, b) != 0 && !is_silence(a, b) && !is_silence(b, a))) {
+        if (d->n == d->room) {
+            size_t room = d->room ? 2 * d->room : 32;
+            struct machine_difference *grown = pool_alloc(d->pool, room, sizeof(*grown));
+            if (d->n)
+                memcpy(grown, d->all, d->n * sizeof(*grown));
+            d->all = grown;
+            d->room = room;
+        }
+        d->all[d->n++] = (struct machine_difference){what, a, b, pipes, !d->aside};
+    }
 }
 
 static const char *list_text(struct pool *pool, const json_t *list)
@@ -362,27 +358,6 @@ static void add_facts(struct differ *d, const struct run_fact *from, size_t n, d
 
 #define N_OF(array) (sizeof(array) / sizeof(*(array)))
 
-static void differ_all(struct differ *d)
-{
-    differ_fact(d, "virtualisation", nature_text, NULL, "");
-    differ_fact(d, "container", container_text, NULL, "");
-    differ_fact(d, "NUMA nodes", nodes_text, NULL, ON_MEMORY ", " ON_PCIE);
-    differ_fact(d, "processor", processor_text, NULL, "Matrix core, " ON_MEMORY ", " ON_NETWORK);
-    differ_fact(d, "caches", caches_text, NULL, "Matrix core, " ON_MEMORY);
-    differ_fact(d, "CPU features of one alone", features_text, NULL, "Matrix core, Memory");
-    add_facts(d, limits, N_OF(limits), fact_text);
-    add_facts(d, facts, N_OF(facts), fact_text);
-    differ_fact(d, "library settings", otherwise_text, &settings, "");
-    d->aside = true;
-    add_facts(d, own_facts, N_OF(own_facts), fact_text);
-    d->aside = false;
-    add_facts(d, &suite_text, 1, fact_text);
-    differ_fact(d, "huge pages reserved", pages_text, NULL, ON_MEMORY);
-    differ_fact(d, "CPU mitigations", otherwise_text, &mitigations,
-                "Copies, GPU launch, " ON_NETWORK);
-    differ_devices(d);
-}
-
 /* Where rows were imported, nothing is known of the machine: that is one difference, not thirty. */
 static size_t tell_imported(struct pairs *p, struct machine_difference **all)
 {
@@ -416,7 +391,23 @@ size_t pairs_machine_differences(struct pairs *p, struct machine_difference **al
         d.runs[d.n_runs++] = p->report.runs[i].meta;
         d.n_a += i < p->n_a;
     }
-    differ_all(&d);
+    differ_fact(&d, "virtualisation", nature_text, NULL, "");
+    differ_fact(&d, "container", container_text, NULL, "");
+    differ_fact(&d, "NUMA nodes", nodes_text, NULL, ON_MEMORY ", " ON_PCIE);
+    differ_fact(&d, "processor", processor_text, NULL, "Matrix core, " ON_MEMORY ", " ON_NETWORK);
+    differ_fact(&d, "caches", caches_text, NULL, "Matrix core, " ON_MEMORY);
+    differ_fact(&d, "CPU features of one alone", features_text, NULL, "Matrix core, Memory");
+    add_facts(&d, limits, N_OF(limits), fact_text);
+    add_facts(&d, facts, N_OF(facts), fact_text);
+    differ_fact(&d, "library settings", otherwise_text, &settings, "");
+    d.aside = true;
+    add_facts(&d, own_facts, N_OF(own_facts), fact_text);
+    d.aside = false;
+    add_facts(&d, &suite_text, 1, fact_text);
+    differ_fact(&d, "huge pages reserved", pages_text, NULL, ON_MEMORY);
+    differ_fact(&d, "CPU mitigations", otherwise_text, &mitigations,
+                "Copies, GPU launch, " ON_NETWORK);
+    differ_devices(&d);
     *all = d.all;
     return d.n;
 }

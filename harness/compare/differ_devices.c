@@ -61,21 +61,6 @@ static const char *interface_text(struct pool *pool, const json_t *nic)
     return *mtu ? pool_text(pool, "%s, MTU %s", text, mtu) : text;
 }
 
-static const char *ports_text(struct pool *pool, const json_t *device)
-{
-    const json_t *ports = json_object_get(device, "ports"), *port;
-    const char *text = "";
-    size_t i;
-
-    json_array_foreach (ports, i, port) {
-        text = show_joined(pool, text, text_at(pool, port, "link_layer"));
-        text = show_joined(pool, text,
-                           with_unit(pool, text_at(pool, port, "rate_gbits_per_s"), "Gb/s"));
-        text = show_joined(pool, text, text_at(pool, port, "state"));
-    }
-    return text;
-}
-
 static const char *rdma_text(struct pool *pool, const json_t *device)
 {
     const char *driver = text_at(pool, device, "driver");
@@ -85,7 +70,17 @@ static const char *rdma_text(struct pool *pool, const json_t *device)
 
     if (*firmware)
         text = pool_text(pool, "%s, firmware %s", text, firmware);
-    return show_joined(pool, text, ports_text(pool, device));
+    const json_t *ports = json_object_get(device, "ports"), *port;
+    const char *all = "";
+    size_t i;
+
+    json_array_foreach (ports, i, port) {
+        all = show_joined(pool, all, text_at(pool, port, "link_layer"));
+        all = show_joined(pool, all,
+                          with_unit(pool, text_at(pool, port, "rate_gbits_per_s"), "Gb/s"));
+        all = show_joined(pool, all, text_at(pool, port, "state"));
+    }
+    return show_joined(pool, text, all);
 }
 
 static const char *gpu_name(struct pool *pool, const json_t *gpu)
@@ -184,26 +179,6 @@ static const char *links_text(const struct differ *d, const json_t *run, const v
     return differ_counted(d->pool, texts, n);
 }
 
-/* Those of one run that no run before it has. */
-static void add_links_of(struct differ *d, const json_t *list, const char **known, size_t *n_known)
-{
-    size_t n = json_array_size(list) < DEVICES_MAX ? json_array_size(list) : DEVICES_MAX;
-
-    for (size_t i = 0; i < n; i++) {
-        const json_t *device = json_array_get(list, i);
-        const char *model = model_of(d->pool, device), *name = text_at(d->pool, device, "name");
-        size_t k = 0;
-
-        while (k < *n_known && strcmp(known[k], model) != 0)
-            k++;
-        if (!is_of_a_pipe(d->pool, device) || k < *n_known || k == DEVICES_MAX)
-            continue;
-        known[(*n_known)++] = model;
-        differ_fact(d, pool_text(d->pool, "PCIe link of %s", *name ? name : model), links_text,
-                    model, ON_PCIE);
-    }
-}
-
 void differ_devices(struct differ *d)
 {
     const char **known = pool_alloc(d->pool, DEVICES_MAX, sizeof(*known));
@@ -211,8 +186,25 @@ void differ_devices(struct differ *d)
 
     /* A link that is idle may be slower. Also where a device is on one side alone. */
     d->aside = true;
-    for (size_t i = 0; i < d->n_runs; i++)
-        add_links_of(d, differ_find(d->runs[i], PCI), known, &n_known);
+    for (size_t i = 0; i < d->n_runs; i++) {
+        /* Those of one run that no run before it has. */
+        const json_t *list = differ_find(d->runs[i], PCI);
+        size_t n = json_array_size(list) < DEVICES_MAX ? json_array_size(list) : DEVICES_MAX;
+
+        for (size_t j = 0; j < n; j++) {
+            const json_t *device = json_array_get(list, j);
+            const char *model = model_of(d->pool, device), *name = text_at(d->pool, device, "name");
+            size_t k = 0;
+
+            while (k < n_known && strcmp(known[k], model) != 0)
+                k++;
+            if (!is_of_a_pipe(d->pool, device) || k < n_known || k == DEVICES_MAX)
+                continue;
+            known[n_known++] = model;
+            differ_fact(d, pool_text(d->pool, "PCIe link of %s", *name ? name : model), links_text,
+                        model, ON_PCIE);
+        }
+    }
     d->aside = false;
     add_list(d, "network interfaces", "machine.network", interface_text, ON_NETWORK);
     add_list(d, "RDMA devices", "machine.rdma", rdma_text, ON_NETWORK);

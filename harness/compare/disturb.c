@@ -26,17 +26,6 @@ static double percent_of(double ms, double elapsed_s)
     return elapsed_s > 0 && ms >= 0 ? fmin(100, 0.1 * ms / elapsed_s) : NAN;
 }
 
-/* Of rows that do not tell the share of the CPU time that was wanted. The system adds up over the
- * CPUs how long a quota held them, which is less than all for what works on a part of them: then
- * this is too little. An unknown number is taken as 1, which is the most that it can have taken. */
-static double cpus_of(const struct run_folder *run)
-{
-    const json_t *machine = json_object_get(run->meta, "machine");
-    double n = json_number_value(json_object_get(json_object_get(machine, "cpu"), "threads"));
-
-    return n > 1 ? n : 1;
-}
-
 /* A running mean of what is known; NaN before. */
 static void mean(double *of, size_t *n, double value)
 {
@@ -52,25 +41,6 @@ static double taken_percent(const struct report_rows *rows, size_t row, double s
     return isfinite(row_number(rows, row, FIELD_GPU_MHZ_HIGH)) ? 0 : fmin(taken, 99);
 }
 
-static void add_row(struct disturbance *d, struct sums *s, const struct report_rows *rows,
-                    size_t row, double cpus)
-{
-    double elapsed = row_number(rows, row, FIELD_ELAPSED);
-    double steal = row_number(rows, row, FIELD_STEAL);
-    double quota = row_number(rows, row, FIELD_QUOTA_PERCENT);
-    double gpu = percent_of(row_number(rows, row, FIELD_GPU_THROTTLED), elapsed);
-
-    if (isnan(quota))
-        quota = percent_of(row_number(rows, row, FIELD_QUOTA) / cpus, elapsed);
-    s->taken[d->rows++] = taken_percent(rows, row, steal, s->keeps_quota ? NAN : quota) / 100;
-    d->noisy += !strcmp(row_text(rows, row, FIELD_STATUS), "noisy");
-    d->throttled += row_number(rows, row, FIELD_THROTTLE) > 0;
-    d->quiet += !(steal > 100 * DISTURB_STEAL) && !(quota > QUOTA_SEEN);
-    mean(&d->steal_percent, &s->steal, steal);
-    mean(&d->quota_percent, &s->quota, quota);
-    mean(&d->gpu_percent, &s->gpu, gpu);
-}
-
 static struct disturbance disturbance_of(const struct pairs *p, const struct pair *pair,
                                          size_t first, size_t end)
 {
@@ -83,11 +53,35 @@ static struct disturbance disturbance_of(const struct pairs *p, const struct pai
     s.taken = xcalloc(most, sizeof(*s.taken));
     for (size_t run = first; run < end; run++) {
         const struct report_point *point = &pair->c->points[run];
-        double cpus = cpus_of(&p->report.runs[run]);
+        /* Of rows that do not tell the share of the CPU time that was wanted. The system adds up
+         * over the CPUs how long a quota held them, which is less than all for what works on a part
+         * of them: then this is too little. An unknown number is taken as 1, which is the most that
+         * it can have taken. */
+        const json_t *machine = json_object_get(p->report.runs[run].meta, "machine");
+        double n = json_number_value(json_object_get(json_object_get(machine, "cpu"), "threads"));
+        double cpus = n > 1 ? n : 1;
 
         for (size_t i = 0; i < point->n_rows; i++)
-            if (row_counts(&pair->bench->rows[run], point->rows[i], p->steal_limit))
-                add_row(&d, &s, &pair->bench->rows[run], point->rows[i], cpus);
+            if (row_counts(&pair->bench->rows[run], point->rows[i], p->steal_limit)) {
+                const struct report_rows *rows = &pair->bench->rows[run];
+                double elapsed = row_number(rows, point->rows[i], FIELD_ELAPSED);
+                double steal = row_number(rows, point->rows[i], FIELD_STEAL);
+                double quota = row_number(rows, point->rows[i], FIELD_QUOTA_PERCENT);
+                double gpu =
+                    percent_of(row_number(rows, point->rows[i], FIELD_GPU_THROTTLED), elapsed);
+
+                if (isnan(quota))
+                    quota =
+                        percent_of(row_number(rows, point->rows[i], FIELD_QUOTA) / cpus, elapsed);
+                s.taken[d.rows++] =
+                    taken_percent(rows, point->rows[i], steal, s.keeps_quota ? NAN : quota) / 100;
+                d.noisy += !strcmp(row_text(rows, point->rows[i], FIELD_STATUS), "noisy");
+                d.throttled += row_number(rows, point->rows[i], FIELD_THROTTLE) > 0;
+                d.quiet += !(steal > 100 * DISTURB_STEAL) && !(quota > QUOTA_SEEN);
+                mean(&d.steal_percent, &s.steal, steal);
+                mean(&d.quota_percent, &s.quota, quota);
+                mean(&d.gpu_percent, &s.gpu, gpu);
+            }
     }
     d.taken = d.rows ? stats_median(s.taken, d.rows) : 0;
     free(s.taken);

@@ -236,53 +236,6 @@ static void add_components(struct document *d, struct pool *pool, const struct m
 
 /* ---- what else there is to say */
 
-static const char *counts_text(struct pool *pool, const struct view *v)
-{
-    const struct decide_overall *o = &v->p->overall;
-    size_t left = v->n_failed_b + v->n_lacking;
-    const char *text =
-        pool_text(pool, "%s: %zu worse, %zu better, %zu equivalent, %zu undecided of %s", v->b,
-                  o->n_worse, o->n_better, o->n_equivalent, o->n_inconclusive + v->n_taken,
-                  show_count(pool, v->n_ready + v->n_taken, "case"));
-
-    if (left)
-        text = pool_text(pool, "%s; no value in %s", text, show_count(pool, left, "case"));
-    if (v->n_thinned)
-        text = pool_text(pool, "%s; some launches failed in %s", text,
-                         show_count(pool, v->n_thinned, "case"));
-    return v->n_unfinished ? pool_text(pool, "%s; not measured to its end", text) : text;
-}
-
-static void add_answers(struct document *d, struct pool *pool, const struct many *m)
-{
-    document_answer(d, "A", "", TONE_NONE, m->views[0].a);
-    for (size_t i = 0; i < m->n; i++) {
-        const struct view *v = &m->views[i];
-
-        document_answer(d, letters[i + 1],
-                        exit_of(v) == EXIT_INCOMPLETE ? "incomplete"
-                                                      : decision_word(v->p->overall.decision),
-                        exit_of(v) == EXIT_INCOMPLETE ? TONE_LOW : TONE_NONE, counts_text(pool, v));
-    }
-    document_answer(d, "Rests on", "", TONE_NONE,
-                    pool_text(pool,
-                              "%zu comparisons with A; intervals and proof hold over all of them "
-                              "(%.1f %% each)",
-                              m->n, 100 - 5.0 / (double)m->n));
-}
-
-static void add_left(struct document *d, struct pool *pool, const struct many *m)
-{
-    for (size_t i = 0; i < m->n; i++)
-        for (size_t k = 0; k < m->views[i].n_left; k++) {
-            const struct view_left *left = &m->views[i].left[k];
-
-            document_item(d, pool_text(pool, "%s: %s not compared, such as '%s': %s",
-                                       letters[i + 1], show_count(pool, left->n, "case"),
-                                       left->pairs[0]->label, left->reason));
-        }
-}
-
 static const struct machine_difference *difference_of(const struct view *v, const char *what)
 {
     for (size_t i = 0; i < v->n_differences; i++)
@@ -329,7 +282,32 @@ static struct document *many_document(struct many *m, enum view_for reader)
     struct pool *pool = m->views[0].pool;
     struct document *d = document_new(pool);
 
-    add_answers(d, pool, m);
+    document_answer(d, "A", "", TONE_NONE, m->views[0].a);
+    for (size_t i = 0; i < m->n; i++) {
+        const struct view *v = &m->views[i];
+        const struct decide_overall *o = &v->p->overall;
+        size_t left = v->n_failed_b + v->n_lacking;
+        const char *text =
+            pool_text(pool, "%s: %zu worse, %zu better, %zu equivalent, %zu undecided of %s", v->b,
+                      o->n_worse, o->n_better, o->n_equivalent, o->n_inconclusive + v->n_taken,
+                      show_count(pool, v->n_ready + v->n_taken, "case"));
+
+        if (left)
+            text = pool_text(pool, "%s; no value in %s", text, show_count(pool, left, "case"));
+        if (v->n_thinned)
+            text = pool_text(pool, "%s; some launches failed in %s", text,
+                             show_count(pool, v->n_thinned, "case"));
+        document_answer(
+            d, letters[i + 1],
+            exit_of(v) == EXIT_INCOMPLETE ? "incomplete" : decision_word(v->p->overall.decision),
+            exit_of(v) == EXIT_INCOMPLETE ? TONE_LOW : TONE_NONE,
+            v->n_unfinished ? pool_text(pool, "%s; not measured to its end", text) : text);
+    }
+    document_answer(d, "Rests on", "", TONE_NONE,
+                    pool_text(pool,
+                              "%zu comparisons with A; intervals and proof hold over all of them "
+                              "(%.1f %% each)",
+                              m->n, 100 - 5.0 / (double)m->n));
     add_components(d, pool, m);
     document_heading(d, 3, "Cases", "");
     size_t even = add_cases(d, pool, m, false);
@@ -342,7 +320,14 @@ static struct document *many_document(struct many *m, enum view_for reader)
             d, pool_text(pool, "%s%s", count, reader == VIEW_TERMINAL ? ": --all lists them" : ""));
     document_paragraph(d, "A has its value, each other run its ratio to A, with interval and "
                           "verdict; inverted where lower is better: below 1, A is better.");
-    add_left(d, pool, m);
+    for (size_t i = 0; i < m->n; i++)
+        for (size_t k = 0; k < m->views[i].n_left; k++) {
+            const struct view_left *left = &m->views[i].left[k];
+
+            document_item(d, pool_text(pool, "%s: %s not compared, such as '%s': %s",
+                                       letters[i + 1], show_count(pool, left->n, "case"),
+                                       left->pairs[0]->label, left->reason));
+        }
     document_heading(d, 3, "What differs among the runs", "");
     add_differences(d, pool, m);
     return d;

@@ -54,14 +54,6 @@ static struct variety *list_varieties(struct pool *pool, const struct report_ben
     return all;
 }
 
-/* Of equal m, n and k one is enough. */
-static bool is_square_side(const struct bench_plot *hint, const struct report_bench *b,
-                           const struct report_case *c, size_t param)
-{
-    return hint && hint->square && word_in(hint->square, b->params[param]) &&
-           strcmp(hint->x, b->params[param]) != 0 && described_is_square(hint, b, c);
-}
-
 /* Of a case that stands alone, what the plots are drawn by. */
 static bool is_said(const struct report_bench *b, const struct report_case *c, size_t param,
                     const struct variety *t)
@@ -69,7 +61,9 @@ static bool is_said(const struct report_bench *b, const struct report_case *c, s
     const struct bench_plot *hint = described_plot_of(b, c);
 
     if (!*c->params[param] || !case_is_made_by(b, c, param) ||
-        described_ignores(b, hint, b->params[param]) || is_square_side(hint, b, c, param))
+        described_ignores(b, hint, b->params[param]) ||
+        (hint && hint->square && word_in(hint->square, b->params[param]) &&
+         strcmp(hint->x, b->params[param]) != 0 && described_is_square(hint, b, c)))
         return false;
     if (t->n_cases > 1)
         return t->differs[param];
@@ -113,19 +107,6 @@ static const char *param_text(struct pool *pool, const struct report_bench *b, s
     return show_named_param(pool, b, param, value);
 }
 
-static const char *case_label(struct pool *pool, const struct report_bench *b,
-                              const struct report_case *c, const struct variety *t)
-{
-    const char *text = "";
-
-    for (size_t i = 0; i < b->n_params; i++)
-        if (is_said(b, c, i, t))
-            text = show_joined(pool, text,
-                               param_text(pool, b, i, c->params[i], is_ambiguous(b, c, i, t)));
-    return pool_text(pool, "%s%s%s%s%s", b->name, *text ? " " : "", text, *c->metric ? ": " : "",
-                     c->metric);
-}
-
 static int compare_labels(const void *x, const void *y)
 {
     const struct pair *a = *(struct pair *const *)x, *b = *(struct pair *const *)y;
@@ -133,9 +114,30 @@ static int compare_labels(const void *x, const void *y)
     return strcmp(a->label, b->label);
 }
 
-/* Two cases whose labels read the same are told apart by their keys. */
-static void part_labels(struct pairs *p)
+/* Labels of all cases; those of two cases never read the same. */
+static void pairs_label(struct pairs *p)
 {
+    struct pool *pool = &p->report.pool;
+    struct variety *all = NULL;
+    size_t n = 0;
+
+    for (size_t i = 0; i < p->n; i++) {
+        struct pair *pair = &p->all[i];
+
+        if (!i || pair->bench != p->all[i - 1].bench)
+            all = list_varieties(pool, pair->bench, &n);
+        const struct variety *t = variety_of(all, &n, pair->c);
+        const char *text = "";
+
+        for (size_t j = 0; j < pair->bench->n_params; j++)
+            if (is_said(pair->bench, pair->c, j, t))
+                text = show_joined(pool, text,
+                                   param_text(pool, pair->bench, j, pair->c->params[j],
+                                              is_ambiguous(pair->bench, pair->c, j, t)));
+        pair->label = pool_text(pool, "%s%s%s%s%s", pair->bench->name, *text ? " " : "", text,
+                                *pair->c->metric ? ": " : "", pair->c->metric);
+    }
+    /* Two cases whose labels read the same are told apart by their keys. */
     struct pair **sorted = xcalloc(p->n, sizeof(*sorted));
 
     for (size_t i = 0; i < p->n; i++)
@@ -154,23 +156,6 @@ static void part_labels(struct pairs *p)
     free(sorted);
 }
 
-/* Labels of all cases; those of two cases never read the same. */
-static void pairs_label(struct pairs *p)
-{
-    struct pool *pool = &p->report.pool;
-    struct variety *all = NULL;
-    size_t n = 0;
-
-    for (size_t i = 0; i < p->n; i++) {
-        struct pair *pair = &p->all[i];
-
-        if (!i || pair->bench != p->all[i - 1].bench)
-            all = list_varieties(pool, pair->bench, &n);
-        pair->label = case_label(pool, pair->bench, pair->c, variety_of(all, &n, pair->c));
-    }
-    part_labels(p);
-}
-
 static int add_paths(struct run_paths *runs, const char *const *paths, size_t n, char *error,
                      size_t len)
 {
@@ -179,16 +164,6 @@ static int add_paths(struct run_paths *runs, const char *const *paths, size_t n,
     for (size_t i = 0; !err && i < n; i++)
         err = run_paths_add(runs, paths[i], error, len);
     return err;
-}
-
-/* What both sides say alike is said once, behind their names. */
-static const char *both_reasons(struct pool *pool, const struct side *side_a,
-                                const struct side *side_b, struct lost a, struct lost b)
-{
-    bool alike = a.of_all && b.of_all && !strcmp(a.of_all, b.of_all);
-
-    return alike ? pool_text(pool, "%s and %s%s", side_a->name, side_b->name, a.of_all)
-                 : pool_text(pool, "%s; %s", a.text, b.text);
 }
 
 /* Of several reasons, those of B first: it is what is asked about. */
@@ -230,7 +205,10 @@ static void judge_state(struct pairing *g, struct pair *pair, size_t n_a, size_t
         pair->reason = a.text;
     } else {
         pair->state = PAIR_LOST_BOTH;
-        pair->reason = both_reasons(pool, &g->a, &g->b, a, b);
+        /* What both sides say alike is said once, behind their names. */
+        bool alike = a.of_all && b.of_all && !strcmp(a.of_all, b.of_all);
+        pair->reason = alike ? pool_text(pool, "%s and %s%s", g->a.name, g->b.name, a.of_all)
+                             : pool_text(pool, "%s; %s", a.text, b.text);
     }
 }
 
@@ -242,19 +220,6 @@ static size_t count_of(const struct decide_side *side, bool positive)
         for (size_t i = 0; i < side->runs[r].n; i++)
             n += (side->runs[r].values[i] > 0) == positive;
     return n;
-}
-
-/* A rate that came to nothing has no ratio, and is the greatest loss there is. */
-static void judge_nothing(struct pairing *g, struct pair *pair)
-{
-    size_t n = count_of(&pair->decide.b, false);
-
-    if (pair->state != PAIR_READY || !pair->decide.higher_is_better || !n || pair->failed_b ||
-        !count_of(&pair->decide.a, true))
-        return;
-    pair->failed_b = true;
-    pair->reason = pool_text(&g->p->report.pool, "%zu of %zu launches of %s came to 0 or below", n,
-                             n + count_of(&pair->decide.b, true), g->b.name);
 }
 
 /* Those of the case itself, where it has some. */
@@ -303,24 +268,15 @@ static void make_pair(struct pairing *g, const struct report_bench *b, const str
     size_t n_b = side_values(g, &g->b, b, c, &pair->decide.b);
     pair->decide.paired = g->p->in_turn && launches_align(g, b, c, &pair->decide);
     judge_state(g, pair, n_a, n_b);
-    judge_nothing(g, pair);
-}
+    /* A rate that came to nothing has no ratio, and is the greatest loss there is. */
+    size_t n = count_of(&pair->decide.b, false);
 
-/* Those that are asked for come first. */
-static void keep_wanted(struct pairs *p, const char *const *only)
-{
-    struct pair *others = pool_alloc(&p->report.pool, p->n, sizeof(*others));
-    size_t n = 0, n_others = 0;
-
-    p->n_all = p->n;
-    for (size_t i = 0; i < p->n_all; i++)
-        if (only_keeps(only, &(struct only_case){.key = p->all[i].key, .label = p->all[i].label}))
-            p->all[n++] = p->all[i];
-        else
-            others[n_others++] = p->all[i];
-    if (n_others)
-        memcpy(&p->all[n], others, n_others * sizeof(*others));
-    p->n = n;
+    if (pair->state != PAIR_READY || !pair->decide.higher_is_better || !n || pair->failed_b ||
+        !count_of(&pair->decide.a, true))
+        return;
+    pair->failed_b = true;
+    pair->reason = pool_text(&g->p->report.pool, "%zu of %zu launches of %s came to 0 or below", n,
+                             n + count_of(&pair->decide.b, true), g->b.name);
 }
 
 static void pair_cases(struct pairing *g)
@@ -342,7 +298,20 @@ static void pair_cases(struct pairing *g)
             }
     }
     pairs_label(p);
-    keep_wanted(p, g->options->only);
+    /* Those that are asked for come first. */
+    struct pair *others = pool_alloc(&p->report.pool, p->n, sizeof(*others));
+    size_t n = 0, n_others = 0;
+
+    p->n_all = p->n;
+    for (size_t i = 0; i < p->n_all; i++)
+        if (only_keeps(g->options->only,
+                       &(struct only_case){.key = p->all[i].key, .label = p->all[i].label}))
+            p->all[n++] = p->all[i];
+        else
+            others[n_others++] = p->all[i];
+    if (n_others)
+        memcpy(&p->all[n], others, n_others * sizeof(*others));
+    p->n = n;
 }
 
 int pairs_decide(struct pairs *p, const struct decide_options *options)

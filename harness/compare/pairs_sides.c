@@ -202,16 +202,6 @@ int sides_refuse_mixed(const struct pairs *p, char *error, size_t len)
     return 0;
 }
 
-static bool same_path(const char *x, const char *y)
-{
-    char *real_x = realpath(x, NULL), *real_y = realpath(y, NULL);
-    bool same = real_x && real_y && !strcmp(real_x, real_y);
-
-    free(real_x);
-    free(real_y);
-    return same;
-}
-
 static bool same_text(const json_t *x, const json_t *y, const char *key)
 {
     const json_t *value = json_object_get(x, key);
@@ -219,17 +209,17 @@ static bool same_text(const json_t *x, const json_t *y, const char *key)
     return json_is_string(value) && json_equal(value, json_object_get(y, key));
 }
 
-/* A copy of a run is the same run. */
-static bool same_meta(const json_t *x, const json_t *y)
-{
-    return same_text(x, y, "run") && same_text(x, y, "started_utc") &&
-           same_text(json_object_get(json_object_get(x, "machine"), "host"),
-                     json_object_get(json_object_get(y, "machine"), "host"), "hostname");
-}
-
 bool pairs_same_run(const struct run_folder *x, const struct run_folder *y)
 {
-    return same_path(x->path, y->path) || same_meta(x->meta, y->meta);
+    char *real_x = realpath(x->path, NULL), *real_y = realpath(y->path, NULL);
+    bool same = real_x && real_y && !strcmp(real_x, real_y);
+
+    free(real_x);
+    free(real_y);
+    return same ||
+           (same_text(x->meta, y->meta, "run") && same_text(x->meta, y->meta, "started_utc") &&
+            same_text(json_object_get(json_object_get(x->meta, "machine"), "host"),
+                      json_object_get(json_object_get(y->meta, "machine"), "host"), "hostname"));
 }
 
 static bool is_same_run(const struct pairs *p, size_t x, size_t y)
@@ -267,8 +257,7 @@ int pairs_refuse_same(const struct pairs *p, char *error, size_t len)
             if (!is_same_run(p, x, y))
                 continue;
             snprintf(error, len,
-                     "the same run is on both sides, in '%.300s' and in '%.300s': "
-                     "name two runs",
+                     "the same run is on both sides, in '%.300s' and in '%.300s': name two runs",
                      p->report.runs[x].path, p->report.runs[y].path);
             return -EEXIST;
         }
@@ -317,23 +306,6 @@ static int compare_turns(const void *x, const void *y)
     return d ? d : strcmp(a->repeat, b->repeat);
 }
 
-static void read_run(const struct pairs *p, size_t run, struct run_turns *turns)
-{
-    const struct table *plan = &p->report.runs[run].plan;
-
-    if (table_column(plan, "turn") == TABLE_NO_COLUMN)
-        return;
-    for (turns->n = 0; turns->n < plan->n_rows; turns->n++) {
-        struct planned_turn *t = &turns->all[turns->n];
-
-        *t = (struct planned_turn){.case_id = table_text(plan, turns->n, "case"),
-                                   .repeat = table_text(plan, turns->n, "repeat")};
-        if (!launch_turn_parse(table_text(plan, turns->n, "turn"), &t->turn))
-            t->turn = TURN_NONE;
-    }
-    qsort(turns->all, turns->n, sizeof(*turns->all), compare_turns);
-}
-
 void turns_read(struct pairing *g)
 {
     struct pool *pool = &g->p->report.pool;
@@ -344,7 +316,20 @@ void turns_read(struct pairing *g)
         size_t lines = g->p->report.runs[i].plan.n_rows;
 
         g->turns[i].all = pool_alloc(pool, lines, sizeof(*g->turns[i].all));
-        read_run(g->p, i, &g->turns[i]);
+        struct run_turns *turns = &g->turns[i];
+        const struct table *plan = &g->p->report.runs[i].plan;
+
+        if (table_column(plan, "turn") != TABLE_NO_COLUMN) {
+            for (turns->n = 0; turns->n < plan->n_rows; turns->n++) {
+                struct planned_turn *t = &turns->all[turns->n];
+
+                *t = (struct planned_turn){.case_id = table_text(plan, turns->n, "case"),
+                                           .repeat = table_text(plan, turns->n, "repeat")};
+                if (!launch_turn_parse(table_text(plan, turns->n, "turn"), &t->turn))
+                    t->turn = TURN_NONE;
+            }
+            qsort(turns->all, turns->n, sizeof(*turns->all), compare_turns);
+        }
     }
 }
 
@@ -390,20 +375,6 @@ static struct turn_side side_of(const struct pairing *g, size_t run, const struc
                               pool_alloc(pool, most, sizeof(bool))};
 }
 
-static void add_launch(struct turn *t, size_t own, size_t other)
-{
-    enum launch_turn a = turn_of_row(t->a.turns, t->a.rows, own);
-    enum launch_turn b = turn_of_row(t->b.turns, t->b.rows, other);
-
-    t->unknown |= !a || !b || a == b;
-    t->a.values[t->n] = row_number(t->a.rows, own, FIELD_VALUE);
-    t->b.values[t->n] = row_number(t->b.rows, other, FIELD_VALUE);
-    t->a.sustained[t->n] = row_number(t->a.rows, own, FIELD_SUSTAINED);
-    t->b.sustained[t->n] = row_number(t->b.rows, other, FIELD_SUSTAINED);
-    t->a.first[t->n] = a == TURN_FIRST;
-    t->b.first[t->n++] = b == TURN_FIRST;
-}
-
 static void add_launches(struct turn *t, double limit, bool *twice)
 {
     for (size_t i = 0; i < t->a.point->n_rows; i++) {
@@ -412,8 +383,18 @@ static void add_launches(struct turn *t, double limit, bool *twice)
         size_t own = partner_of(t->a.rows, t->a.point, repeat, limit, twice);
         size_t other = partner_of(t->b.rows, t->b.point, repeat, limit, twice);
 
-        if (own == row && other != SIZE_MAX)
-            add_launch(t, own, other);
+        if (own == row && other != SIZE_MAX) {
+            enum launch_turn a = turn_of_row(t->a.turns, t->a.rows, own);
+            enum launch_turn b = turn_of_row(t->b.turns, t->b.rows, other);
+
+            t->unknown |= !a || !b || a == b;
+            t->a.values[t->n] = row_number(t->a.rows, own, FIELD_VALUE);
+            t->b.values[t->n] = row_number(t->b.rows, other, FIELD_VALUE);
+            t->a.sustained[t->n] = row_number(t->a.rows, own, FIELD_SUSTAINED);
+            t->b.sustained[t->n] = row_number(t->b.rows, other, FIELD_SUSTAINED);
+            t->a.first[t->n] = a == TURN_FIRST;
+            t->b.first[t->n++] = b == TURN_FIRST;
+        }
     }
 }
 

@@ -320,24 +320,6 @@ static bool has_column(const struct report_bench *b, const struct side *side, si
     return false;
 }
 
-/* The same command gave other cases: the benchmark's other version may have other parameters. */
-static struct lost tell_others(struct pairing *g, const struct pair *pair, const struct side *side)
-{
-    struct pool *pool = &g->p->report.pool;
-    const char *names = "";
-
-    for (size_t i = 0; i < pair->bench->n_params; i++)
-        if (!pair->bench->follows[i] &&
-            has_column(pair->bench, &g->a, i) != has_column(pair->bench, &g->b, i))
-            names = show_joined(pool, names, pair->bench->params[i]);
-    if (*names)
-        names = pool_text(
-            pool, " has no such case: only one of the two versions has the parameters %s", names);
-    else
-        names = " has no such case: the same command gave others";
-    return tell_none(pool, side, names);
-}
-
 struct lost lost_reason(struct pairing *g, const struct pair *pair, const struct side *side,
                         bool *failed)
 {
@@ -362,8 +344,23 @@ struct lost lost_reason(struct pairing *g, const struct pair *pair, const struct
         return tell(pool, side, &t, t.n_skipped, "skipped it");
     if (t.n_todo)
         return tell(pool, side, &t, t.n_todo, "did not get to run it");
-    if (t.others)
-        return tell_others(g, pair, side);
+    if (t.others) {
+        /* The same command gave other cases: the benchmark's other version may have other
+         * parameters. */
+        const char *names = "";
+
+        for (size_t i = 0; i < pair->bench->n_params; i++)
+            if (!pair->bench->follows[i] &&
+                has_column(pair->bench, &g->a, i) != has_column(pair->bench, &g->b, i))
+                names = show_joined(pool, names, pair->bench->params[i]);
+        if (*names)
+            names = pool_text(
+                pool, " has no such case: only one of the two versions has the parameters %s",
+                names);
+        else
+            names = " has no such case: the same command gave others";
+        return tell_none(pool, side, names);
+    }
     const char *maybe =
         t.n ? "" : adopt_candidates(&g->p->report, pair->bench, pair->c, side->first, side->end);
     if (*maybe)

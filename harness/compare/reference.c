@@ -117,26 +117,6 @@ static double fact_distance(struct pool *pool, const json_t *a, const json_t *b,
     return fmin(f->weight, apart / log(2));
 }
 
-static void compare_facts(struct references *r, struct reference *one)
-{
-    struct pool *pool = &r->pool;
-
-    one->differs = "";
-    for (size_t i = 0; r->run && i < FACTS; i++) {
-        double distance = fact_distance(pool, one->meta, r->run, &facts[i]);
-        const char *a = fact_text(pool, one->meta, &facts[i]),
-                   *b = fact_text(pool, r->run, &facts[i]);
-
-        one->distance += distance;
-        one->n_alike += distance == 0;
-        one->n_facts++;
-        if (distance > 0)
-            one->differs = show_joined(pool, one->differs,
-                                       pool_text(pool, "%s %s against %s", facts[i].what,
-                                                 *a ? a : "not known", *b ? b : "not known"));
-    }
-}
-
 /* ---- where they are */
 
 static bool is_folder(const char *path)
@@ -217,7 +197,22 @@ int references_load(struct references *r, const char *run, char *error, size_t l
         struct reference *one = ARRAY_ADD(r->all, r->n);
         *one = (struct reference){
             .name = pool_text(&r->pool, "%s", e->d_name), .path = path, .meta = meta};
-        compare_facts(r, one);
+        struct pool *pool = &r->pool;
+
+        one->differs = "";
+        for (size_t i = 0; r->run && i < FACTS; i++) {
+            double distance = fact_distance(pool, one->meta, r->run, &facts[i]);
+            const char *a = fact_text(pool, one->meta, &facts[i]),
+                       *b = fact_text(pool, r->run, &facts[i]);
+
+            one->distance += distance;
+            one->n_alike += distance == 0;
+            one->n_facts++;
+            if (distance > 0)
+                one->differs = show_joined(pool, one->differs,
+                                           pool_text(pool, "%s %s against %s", facts[i].what,
+                                                     *a ? a : "not known", *b ? b : "not known"));
+        }
     }
     closedir(dir);
     if (!r->n) {
@@ -327,20 +322,6 @@ const char *reference_text(struct pool *pool, const struct reference *one)
                      *one->differs ? "; differs: " : "", one->differs);
 }
 
-/* "AuthenticAMD family 26 model 2, cores 2, memory 23.5 GiB, ..." */
-static const char *machine_text(struct pool *pool, const json_t *meta)
-{
-    const char *all = "";
-
-    for (size_t i = 1; i < FACTS; i++) {
-        const char *text = fact_text(pool, meta, &facts[i]);
-
-        if (*text)
-            all = show_joined(pool, all, pool_text(pool, "%s %s", facts[i].what, text));
-    }
-    return all;
-}
-
 int references_print(struct references *r, FILE *out)
 {
     const struct document_terminal terminal = document_terminal_of(out);
@@ -358,7 +339,16 @@ int references_print(struct references *r, FILE *out)
                       text_of(pool, one->meta, "started_utc", strlen("2026-01-02")),
                       text_of(pool, one->meta, "commit", 40),
                       text_of(pool, one->meta, "suite", 40)));
-        document_answer_more(d, machine_text(pool, one->meta), "");
+        /* "AuthenticAMD family 26 model 2, cores 2, memory 23.5 GiB, ..." */
+        const char *machine = "";
+
+        for (size_t k = 1; k < FACTS; k++) {
+            const char *fact = fact_text(pool, one->meta, &facts[k]);
+
+            if (*fact)
+                machine = show_joined(pool, machine, pool_text(pool, "%s %s", facts[k].what, fact));
+        }
+        document_answer_more(d, machine, "");
     }
     return document_write_terminal(d, &terminal, out);
 }

@@ -56,36 +56,6 @@ static struct view_pipe *find_pipe(struct view *v, const char *name)
     return &v->pipes[v->n_pipes++];
 }
 
-static const struct pair *worst_of(const struct view_pipe *pipe)
-{
-    const struct pair *worst = NULL;
-
-    for (size_t i = 0; i < pipe->n; i++) {
-        const struct pair *pair = pipe->pairs[i];
-
-        if (isnan(pair->decide.ratio))
-            continue;
-        if (worst && worst->decide.decision == DECISION_WORSE)
-            break; /* it stands first, and is the lowest of those */
-        if (!worst || pair->decide.ratio < worst->decide.ratio)
-            worst = pair;
-    }
-    return worst;
-}
-
-static void sort_pipe(struct view_pipe *pipe)
-{
-    qsort(pipe->pairs, pipe->n, sizeof(*pipe->pairs), by_loss);
-    for (size_t i = 0; i < pipe->n; i++)
-        pipe->counts[pipe->pairs[i]->decide.decision]++;
-    pipe->counts[DECISION_INCONCLUSIVE] += pipe->n_cases - pipe->n;
-    pipe->n_shown = pipe->n - pipe->counts[DECISION_EQUIVALENT];
-    pipe->n_first = pipe->counts[DECISION_WORSE] > VIEW_FIRST ? pipe->counts[DECISION_WORSE]
-                    : pipe->n_shown < VIEW_FIRST              ? pipe->n_shown
-                                                              : VIEW_FIRST;
-    pipe->worst = worst_of(pipe);
-}
-
 /* Two passes: how many of each pipe, then which. */
 static void fill_pipes(struct view *v)
 {
@@ -104,8 +74,30 @@ static void fill_pipes(struct view *v)
             pipe->pairs[pipe->n++] = &all[i];
             v->n_ready++;
         }
-    for (size_t i = 0; i < v->n_pipes; i++)
-        sort_pipe(&v->pipes[i]);
+    for (size_t i = 0; i < v->n_pipes; i++) {
+        struct view_pipe *pipe = &v->pipes[i];
+        qsort(pipe->pairs, pipe->n, sizeof(*pipe->pairs), by_loss);
+        for (size_t k = 0; k < pipe->n; k++)
+            pipe->counts[pipe->pairs[k]->decide.decision]++;
+        pipe->counts[DECISION_INCONCLUSIVE] += pipe->n_cases - pipe->n;
+        pipe->n_shown = pipe->n - pipe->counts[DECISION_EQUIVALENT];
+        pipe->n_first = pipe->counts[DECISION_WORSE] > VIEW_FIRST ? pipe->counts[DECISION_WORSE]
+                        : pipe->n_shown < VIEW_FIRST              ? pipe->n_shown
+                                                                  : VIEW_FIRST;
+        const struct pair *worst = NULL;
+
+        for (size_t k = 0; k < pipe->n; k++) {
+            const struct pair *pair = pipe->pairs[k];
+
+            if (isnan(pair->decide.ratio))
+                continue;
+            if (worst && worst->decide.decision == DECISION_WORSE)
+                break; /* it stands first, and is the lowest of those */
+            if (!worst || pair->decide.ratio < worst->decide.ratio)
+                worst = pair;
+        }
+        pipe->worst = worst;
+    }
 }
 
 /* What B failed comes first: it makes the run incomplete. */
@@ -134,39 +126,9 @@ static int by_first(const void *left, const void *right)
     return order ? order : (a->pairs[0] > b->pairs[0]) - (a->pairs[0] < b->pairs[0]);
 }
 
-static void add_left(struct view *v, const struct pair **at)
-{
-    const struct pair *pair = *at;
-    struct view_left *last = v->n_left ? &v->left[v->n_left - 1] : NULL;
-
-    if (!last || left_rank(last->pairs[0]) != left_rank(pair) ||
-        strcmp(last->pairs[0]->reason, pair->reason) != 0) {
-        last = &v->left[v->n_left++];
-        *last = (struct view_left){.state = pair->state,
-                                   .failed_b = left_rank(pair) == 0,
-                                   .reason = *pair->reason ? pair->reason : "no reason is given",
-                                   .advice = "",
-                                   .pairs = at};
-    }
-    last->n++;
-    v->n_failed_b += last->failed_b;
-}
-
 static bool lacks(const struct pair *pair)
 {
     return !pair->failed_b && (pair->state == PAIR_LOST_A || pair->state == PAIR_LOST_B);
-}
-
-static size_t count_other_params(const struct pair *a, const struct pair *b, size_t *one)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < a->bench->n_params; i++)
-        if (!a->bench->follows[i] && strcmp(a->c->params[i], b->c->params[i]) != 0) {
-            *one = i;
-            n++;
-        }
-    return n;
 }
 
 /* The case that the other side has in its place: the one that differs in the fewest parameters. */
@@ -181,7 +143,13 @@ static const struct pair *nearest_of(const struct view *v, const struct pair *pa
         if (!lacks(other) || other->state == pair->state || other->bench != pair->bench ||
             strcmp(other->c->metric, pair->c->metric) != 0)
             continue;
-        size_t n = count_other_params(pair, other, &one);
+        size_t n = 0;
+
+        for (size_t k = 0; k < pair->bench->n_params; k++)
+            if (!pair->bench->follows[k] && strcmp(pair->c->params[k], other->c->params[k]) != 0) {
+                one = k;
+                n++;
+            }
         if (n < fewest) {
             fewest = n;
             found = other;
@@ -189,23 +157,6 @@ static const struct pair *nearest_of(const struct view *v, const struct pair *pa
         }
     }
     return fewest == 1 ? found : NULL;
-}
-
-/* A file did not tell the parameter: whoever ran its program may know. */
-static const char *imported_advice(struct view *v, const struct pair *pair,
-                                   const struct pair *other, size_t param)
-{
-    bool own_open = strchr(pair->c->params[param], '*') != NULL;
-    const struct pair *open = own_open ? pair : other, *known = own_open ? other : pair;
-    const char *name = pair->bench->params[param], *value = known->c->params[param];
-
-    /* The side that has the case is the one that does not lack it. */
-    return pool_text(v->pool,
-                     "What %c was imported from does not tell '%s', and the other side has %s %s. "
-                     "If it was the same: plumb import FILE --set %s=%s",
-                     open->state == PAIR_LOST_A ? 'B' : 'A', name, name,
-                     *value ? show_param(v->pool, pair->bench, param, value) : "none", name,
-                     *value ? value : "VALUE");
 }
 
 /* What to do, so that a case that one side has is there on both. */
@@ -221,8 +172,21 @@ static const char *advice_of(struct view *v, const struct pair *pair)
     const char *name = b->params[i], *own = pair->c->params[i], *its = other->c->params[i];
     char side = pair->state == PAIR_LOST_A ? 'A' : 'B';
 
-    if (strchr(own, '*') || strchr(its, '*'))
-        return imported_advice(v, pair, other, i);
+    if (strchr(own, '*') || strchr(its, '*')) {
+        /* A file did not tell the parameter: whoever ran its program may know. */
+        bool own_open = strchr(pair->c->params[i], '*') != NULL;
+        const struct pair *open = own_open ? pair : other, *known = own_open ? other : pair;
+        const char *param_name = pair->bench->params[i], *value = known->c->params[i];
+
+        /* The side that has the case is the one that does not lack it. */
+        return pool_text(
+            v->pool,
+            "What %c was imported from does not tell '%s', and the other side has %s %s. "
+            "If it was the same: plumb import FILE --set %s=%s",
+            open->state == PAIR_LOST_A ? 'B' : 'A', param_name, param_name,
+            *value ? show_param(v->pool, pair->bench, i, value) : "none", param_name,
+            *value ? value : "VALUE");
+    }
     if (!*own || !*its)
         return pool_text(v->pool,
                          "'%s' is new in one of the two versions: measure both sides with "
@@ -248,8 +212,23 @@ static void fill_left(struct view *v)
         if (!is_ready(&v->p->all[i]))
             left[n++] = &v->p->all[i];
     qsort(left, n, sizeof(*left), by_reason);
-    for (size_t i = 0; i < n; i++)
-        add_left(v, &left[i]);
+    for (size_t i = 0; i < n; i++) {
+        const struct pair *pair = left[i];
+        struct view_left *last = v->n_left ? &v->left[v->n_left - 1] : NULL;
+
+        if (!last || left_rank(last->pairs[0]) != left_rank(pair) ||
+            strcmp(last->pairs[0]->reason, pair->reason) != 0) {
+            last = &v->left[v->n_left++];
+            *last =
+                (struct view_left){.state = pair->state,
+                                   .failed_b = left_rank(pair) == 0,
+                                   .reason = *pair->reason ? pair->reason : "no reason is given",
+                                   .advice = "",
+                                   .pairs = &left[i]};
+        }
+        last->n++;
+        v->n_failed_b += last->failed_b;
+    }
     qsort(v->left, v->n_left, sizeof(*v->left), by_first); /* no order hangs on a sentence */
     for (size_t i = 0; i < v->n_left; i++)
         v->left[i].advice = advice_of(v, v->left[i].pairs[0]);
@@ -386,14 +365,6 @@ const char *view_percent(struct pool *pool, double share)
     return isfinite(share) ? pool_text(pool, "%.3g %%", 100 * share) : "";
 }
 
-/* As many digits as mean something of a loss that is not measured but reckoned with. */
-static const char *detectable_text(struct pool *pool, double share)
-{
-    if (share > 0.995)
-        return "over 99 %";
-    return isfinite(share) ? pool_text(pool, "%.*f %%", share < 0.0995 ? 1 : 0, 100 * share) : "";
-}
-
 /* Would `value` be written as `mark` is, though it is another? */
 static bool hides(double value, double mark, int decimals)
 {
@@ -410,20 +381,6 @@ static int decimals_to_tell(double value, double mark)
     while (decimals < DECIMALS_MOST && hides(value, mark, decimals))
         decimals++;
     return hides(value, mark, decimals) ? DECIMALS : decimals;
-}
-
-/* As many as tell an end of the interval from 1 and from the margin, on which the verdict hangs. */
-static int decimals_of(const struct decide_case *c)
-{
-    const double marks[] = {1, 1 - c->margin, 1 / (1 - c->margin)}, ends[] = {c->low, c->high};
-    int decimals = DECIMALS;
-
-    for (size_t i = 0; i < 2 * sizeof(marks) / sizeof(*marks); i++) {
-        int needed = decimals_to_tell(ends[i % 2], marks[i / 2]);
-
-        decimals = needed > decimals ? needed : decimals;
-    }
-    return decimals;
 }
 
 static const char *number(struct pool *pool, double value, int decimals)
@@ -466,12 +423,26 @@ static const char *word_text(const struct pair *pair)
 struct view_figures view_figures(struct pool *pool, const struct pair *pair)
 {
     const struct decide_case *c = &pair->decide;
-    int decimals = decimals_of(c);
-    struct view_figures f = {.ratio = number(pool, c->ratio, decimals),
-                             .interval = "",
-                             .verdict = word_text(pair),
-                             .more = "",
-                             .detectable = detectable_text(pool, c->detectable)};
+    /* As many as tell an end of the interval from 1 and from the margin, on which the verdict
+     * hangs. */
+    const double marks[] = {1, 1 - c->margin, 1 / (1 - c->margin)}, ends[] = {c->low, c->high};
+    int decimals = DECIMALS;
+
+    for (size_t i = 0; i < 2 * sizeof(marks) / sizeof(*marks); i++) {
+        int needed = decimals_to_tell(ends[i % 2], marks[i / 2]);
+
+        decimals = needed > decimals ? needed : decimals;
+    }
+    struct view_figures f = {
+        .ratio = number(pool, c->ratio, decimals),
+        .interval = "",
+        .verdict = word_text(pair),
+        .more = "",
+        .detectable =
+            c->detectable > 0.995 ? "over 99 %"
+            : isfinite(c->detectable)
+                ? pool_text(pool, "%.*f %%", c->detectable < 0.0995 ? 1 : 0, 100 * c->detectable)
+                : ""};
 
     if (!isnan(c->low) && !isnan(c->high))
         f.interval = pool_text(pool, "%s to %s", number(pool, c->low, decimals),

@@ -238,32 +238,28 @@ static struct cell value_cell(const struct composing *m, double value, const cha
         isfinite(value) ? pool_text(m->pool, "%s %s", document_number(m->pool, value), unit) : "");
 }
 
-static void add_case(const struct composing *m, struct document_table *t, const struct pair *pair)
-{
-    struct view_figures f = view_figures(m->pool, pair);
-    const struct decide_case *c = &pair->decide;
-    struct cell *row = document_row(t);
-
-    row[COMPONENT] = cell_text(pair->pipe);
-    row[LABEL] = cell_text(c->judged_by == DECIDE_BY_SUSTAINED
-                               ? pool_text(m->pool, "%s, sustained", pair->label)
-                               : pair->label);
-    row[VALUE_A] = value_cell(m, decide_value_a(c), pair->c->unit);
-    row[VALUE_B] = value_cell(m, decide_value_b(c), pair->c->unit);
-    row[RATIO] = cell_text(f.both);
-    row[VERDICT] = cell_word(f.verdict, tone_of(c->decision));
-    cell_note(&row[VERDICT], document_note(m->d, caution(pair)));
-    row[MORE] = cell_text(f.more);
-    row[DETECTABLE] = cell_text(f.detectable);
-    row[DISTURBED] = cell_text(disturbed_text(m, pair));
-    row[DIFFERS] = cell_text(*m->common ? "" : pair->differs);
-}
-
 static void add_cases(const struct composing *m, struct document_table *t,
                       const struct view_pipe *pipe, size_t from, size_t to)
 {
-    for (size_t i = from; i < to; i++)
-        add_case(m, t, pipe->pairs[i]);
+    for (size_t i = from; i < to; i++) {
+        struct view_figures f = view_figures(m->pool, pipe->pairs[i]);
+        const struct decide_case *c = &pipe->pairs[i]->decide;
+        struct cell *row = document_row(t);
+
+        row[COMPONENT] = cell_text(pipe->pairs[i]->pipe);
+        row[LABEL] = cell_text(c->judged_by == DECIDE_BY_SUSTAINED
+                                   ? pool_text(m->pool, "%s, sustained", pipe->pairs[i]->label)
+                                   : pipe->pairs[i]->label);
+        row[VALUE_A] = value_cell(m, decide_value_a(c), pipe->pairs[i]->c->unit);
+        row[VALUE_B] = value_cell(m, decide_value_b(c), pipe->pairs[i]->c->unit);
+        row[RATIO] = cell_text(f.both);
+        row[VERDICT] = cell_word(f.verdict, tone_of(c->decision));
+        cell_note(&row[VERDICT], document_note(m->d, caution(pipe->pairs[i])));
+        row[MORE] = cell_text(f.more);
+        row[DETECTABLE] = cell_text(f.detectable);
+        row[DISTURBED] = cell_text(disturbed_text(m, pipe->pairs[i]));
+        row[DIFFERS] = cell_text(*m->common ? "" : pipe->pairs[i]->differs);
+    }
 }
 
 static void add_fold(const struct composing *m, const struct view_pipe *pipe, size_t from,
@@ -275,21 +271,6 @@ static void add_fold(const struct composing *m, const struct view_pipe *pipe, si
             document_fold(m->d, pool_text(m->pool, "%s: %s", pipe->name, count));
 
         add_cases(m, document_table(fold, columns_of(m), CELLS), pipe, from, to);
-    }
-}
-
-/* A terminal and a comment say how many there are; a page folds them. */
-static void add_rest(const struct composing *m, const struct view_pipe *pipe)
-{
-    const char *lists = m->reader == VIEW_TERMINAL ? ": --all lists them" : "";
-    size_t more = pipe->n_shown - pipe->n_first;
-
-    if (m->reader == VIEW_PAGE) {
-        add_fold(m, pipe, pipe->n_first, pipe->n_shown, "more case");
-        add_fold(m, pipe, pipe->n_shown, pipe->n, "equivalent case");
-    } else if (more) {
-        document_item(m->d, pool_text(m->pool, "%s: %zu more cases that are not equivalent%s",
-                                      pipe->name, more, lists));
     }
 }
 
@@ -316,8 +297,20 @@ static void add_all_cases(const struct composing *m)
     if ((n || m->reader == VIEW_PAGE) && *m->common)
         document_item(m->d, pool_text(m->pool, "all %s differ in this: %s",
                                       show_count(m->pool, v->n_ready, "case"), m->common));
-    for (size_t i = 0; i < v->n_pipes && m->reader != VIEW_ALL; i++)
-        add_rest(m, &v->pipes[i]);
+    for (size_t i = 0; i < v->n_pipes && m->reader != VIEW_ALL; i++) {
+        /* A terminal and a comment say how many there are; a page folds them. */
+        const struct view_pipe *pipe = &v->pipes[i];
+        const char *lists = m->reader == VIEW_TERMINAL ? ": --all lists them" : "";
+        size_t more = pipe->n_shown - pipe->n_first;
+
+        if (m->reader == VIEW_PAGE) {
+            add_fold(m, pipe, pipe->n_first, pipe->n_shown, "more case");
+            add_fold(m, pipe, pipe->n_shown, pipe->n, "equivalent case");
+        } else if (more) {
+            document_item(m->d, pool_text(m->pool, "%s: %zu more cases that are not equivalent%s",
+                                          pipe->name, more, lists));
+        }
+    }
     if (m->reader == VIEW_TERMINAL && v->p->overall.n_equivalent)
         document_item(
             m->d, pool_text(m->pool, "%s: --all lists them",
@@ -338,27 +331,6 @@ struct forest {
     struct plot_mark none;
 };
 
-/* The name of the component is the figure's. */
-static const char *short_label(const struct pair *pair)
-{
-    size_t n = strlen(pair->bench ? pair->bench->name : "");
-
-    return n && !strncmp(pair->label, pair->bench->name, n) && pair->label[n] == ' '
-               ? pair->label + n + 1
-               : pair->label;
-}
-
-/* A ratio that the axis does not reach stands in the word. */
-static const char *row_word(const struct composing *m, const struct pair *pair)
-{
-    const char *word = view_figures(m->pool, pair).verdict;
-    double ratio = pair->decide.ratio;
-
-    return ratio > FOREST_FAR || ratio < 1.0 / FOREST_FAR
-               ? pool_text(m->pool, "%s: %s", word, document_number(m->pool, ratio))
-               : word;
-}
-
 static void add_row(const struct composing *m, struct forest *f, const struct pair *pair)
 {
     const struct decide_case *c = &pair->decide;
@@ -371,8 +343,22 @@ static void add_row(const struct composing *m, struct forest *f, const struct pa
         f->points[i].low = c->low;
         f->points[i].high = c->high;
     }
-    f->ticks[i] = (struct plot_tick){(double)i, short_label(pair)};
-    f->rows[i] = (struct plot_row){row_word(m, pair), tone_of(c->decision)};
+    /* The name of the component is the figure's. */
+    size_t n = strlen(pair->bench ? pair->bench->name : "");
+
+    f->ticks[i] = (struct plot_tick){(double)i, n && !strncmp(pair->label, pair->bench->name, n) &&
+                                                        pair->label[n] == ' '
+                                                    ? pair->label + n + 1
+                                                    : pair->label};
+    /* A ratio that the axis does not reach stands in the word. */
+    const char *word = view_figures(m->pool, pair).verdict;
+    double ratio = pair->decide.ratio;
+
+    f->rows[i] =
+        (struct plot_row){(ratio > FOREST_FAR || ratio < 1.0 / FOREST_FAR
+                               ? pool_text(m->pool, "%s: %s", word, document_number(m->pool, ratio))
+                               : word),
+                          tone_of(c->decision)};
     if (c->high > FOREST_FAR || c->low < 1.0 / FOREST_FAR) {
         f->plot.shown_high = FOREST_FAR;
         f->plot.shown_low = 1.0 / FOREST_FAR;
@@ -440,34 +426,31 @@ static const char *pipes_with(const struct composing *m, size_t first, const cha
     return words_list(m->pool, names, n);
 }
 
-/* What the rows of a case tell of both sides: another kernel of a library, another instruction set.
- */
-static void add_differing(const struct composing *m, const struct view_pipe *pipe)
-{
-    for (size_t i = 0; i < pipe->n && !*m->common; i++) {
-        const char *differs = pipe->pairs[i]->differs;
-        size_t n = 0;
-        bool listed = !*differs;
-
-        for (size_t k = 0; k < pipe->n; k++) {
-            bool same = !strcmp(pipe->pairs[k]->differs, differs);
-
-            listed = listed || (same && k < i);
-            n += same;
-        }
-        if (!listed)
-            document_item(m->d, pool_text(m->pool, "%s differs in %zu of %zu cases: %s", pipe->name,
-                                          n, pipe->n, differs));
-    }
-}
-
 static void add_causes(const struct composing *m)
 {
     const struct view *v = m->v;
 
     for (size_t i = 0; i < v->n_pipes; i++)
-        if (v->pipes[i].counts[DECISION_WORSE] || v->pipes[i].counts[DECISION_BETTER])
-            add_differing(m, &v->pipes[i]);
+        if (v->pipes[i].counts[DECISION_WORSE] || v->pipes[i].counts[DECISION_BETTER]) {
+            /* What the rows of a case tell of both sides: another kernel of a library, another
+             * instruction set. */
+            const struct view_pipe *pipe = &v->pipes[i];
+            for (size_t j = 0; j < pipe->n && !*m->common; j++) {
+                const char *differs = pipe->pairs[j]->differs;
+                size_t n = 0;
+                bool listed = !*differs;
+
+                for (size_t k = 0; k < pipe->n; k++) {
+                    bool same = !strcmp(pipe->pairs[k]->differs, differs);
+
+                    listed = listed || (same && k < j);
+                    n += same;
+                }
+                if (!listed)
+                    document_item(m->d, pool_text(m->pool, "%s differs in %zu of %zu cases: %s",
+                                                  pipe->name, n, pipe->n, differs));
+            }
+        }
     for (size_t i = 0; i < v->n_pipes; i++)
         for (size_t k = 0; k < v->pipes[i].n_causes; k++)
             if (!is_listed(v, i, v->pipes[i].causes[k]))
@@ -501,16 +484,6 @@ static void add_differences(const struct composing *m)
     }
 }
 
-static const char *names_of(const struct composing *m, const struct view_left *left)
-{
-    size_t most = m->reader == VIEW_ALL ? left->n : NAMED_MAX;
-    const char *names = "";
-
-    for (size_t k = 0; k < left->n && k < most; k++)
-        names = pool_text(m->pool, "%s%s%s", names, k ? "; " : "", left->pairs[k]->label);
-    return left->n > most ? pool_text(m->pool, "%s; and %zu more", names, left->n - most) : names;
-}
-
 static void add_left(const struct composing *m)
 {
     struct view *v = m->v;
@@ -519,11 +492,17 @@ static void add_left(const struct composing *m)
         document_heading(m->d, 3, "Not compared", "");
     for (size_t i = 0; i < v->n_left; i++) {
         const struct view_left *left = &v->left[i];
+        size_t most = m->reader == VIEW_ALL ? left->n : NAMED_MAX;
+        const char *names = "";
 
-        document_item(m->d,
-                      pool_text(m->pool, "%s: %s%s%s (%s)", show_count(m->pool, left->n, "case"),
-                                view_left_text(m->pool, left), *left->advice ? ". " : "",
-                                left->advice, names_of(m, left)));
+        for (size_t k = 0; k < left->n && k < most; k++)
+            names = pool_text(m->pool, "%s%s%s", names, k ? "; " : "", left->pairs[k]->label);
+        document_item(
+            m->d,
+            pool_text(m->pool, "%s: %s%s%s (%s)", show_count(m->pool, left->n, "case"),
+                      view_left_text(m->pool, left), *left->advice ? ". " : "", left->advice,
+                      left->n > most ? pool_text(m->pool, "%s; and %zu more", names, left->n - most)
+                                     : names));
         if (m->reader != VIEW_PAGE || left->n <= NAMED_MAX)
             continue;
         struct document *fold = document_fold(m->d, show_count(m->pool, left->n, "case"));

@@ -34,31 +34,6 @@ static void put_count(FILE *out, const struct decide_side *side)
     fprintf(out, ",%zu,%zu", runs, launches);
 }
 
-static void put_decision(FILE *out, const struct pair *pair)
-{
-    const struct decide_case *c = &pair->decide;
-
-    fprintf(out, ",%s,%s,%s", decision_name(c->decision), c->proven ? "yes" : "no",
-            c->beyond ? "yes" : "no");
-    put_number(out, c->ratio);
-    put_number(out, c->low);
-    put_number(out, c->high);
-    put_number(out, c->margin);
-    put_number(out, c->a_value);
-    put_number(out, c->b_value);
-    fputc(',', out);
-    csv_print(out, pair->c->unit);
-    put_count(out, &c->a);
-    put_count(out, &c->b);
-    put_number(out, c->p_worse);
-    put_number(out, c->p_better);
-    if (c->more_launches)
-        fprintf(out, ",%zu,%s", c->more_launches, c->by_runs ? "runs" : "launches");
-    else
-        fputs(",,", out);
-    put_number(out, c->detectable);
-}
-
 static const char *word_code(const struct pair *pair)
 {
     static const char *const codes[] = {[WORD_UNDECIDED] = "undecided",
@@ -68,18 +43,6 @@ static const char *word_code(const struct pair *pair)
     enum view_word word = view_word(pair);
 
     return word == WORD_DECIDED ? decision_name(pair->decide.decision) : codes[word];
-}
-
-static void put_disturbance(FILE *out, const struct pair *pair)
-{
-    fprintf(out, ",%s,%s", pair->decide.by_pairs ? "yes" : "no", word_code(pair));
-    put_number(out, pair->noise_a.steal_percent);
-    put_number(out, pair->noise_b.steal_percent);
-    put_number(out, pair->noise_a.taken);
-    put_number(out, pair->noise_b.taken);
-    fprintf(out, ",%s", decide_figure_name(pair->decide.judged_by));
-    put_number(out, pair->decide.sustained_a);
-    put_number(out, pair->decide.sustained_b);
 }
 
 static const char *state_name(const struct pair *pair)
@@ -119,17 +82,44 @@ int view_print_csv_rows(FILE *out, struct view *v, const char *run)
             fputs(k ? "," : "", out);
             csv_print(out, texts[k]);
         }
-        if (pair->state == PAIR_READY)
-            put_decision(out, pair);
-        else
+        if (pair->state == PAIR_READY) {
+            const struct decide_case *c = &pair->decide;
+
+            fprintf(out, ",%s,%s,%s", decision_name(c->decision), c->proven ? "yes" : "no",
+                    c->beyond ? "yes" : "no");
+            put_number(out, c->ratio);
+            put_number(out, c->low);
+            put_number(out, c->high);
+            put_number(out, c->margin);
+            put_number(out, c->a_value);
+            put_number(out, c->b_value);
+            fputc(',', out);
+            csv_print(out, pair->c->unit);
+            put_count(out, &c->a);
+            put_count(out, &c->b);
+            put_number(out, c->p_worse);
+            put_number(out, c->p_better);
+            if (c->more_launches)
+                fprintf(out, ",%zu,%s", c->more_launches, c->by_runs ? "runs" : "launches");
+            else
+                fputs(",,", out);
+            put_number(out, c->detectable);
+        } else
             fputs(",,,,,,,,,,,,,,,,,,,", out);
         fputc(',', out);
         csv_print(out, pair->reason);
         fputc(',', out);
         csv_print(out, pair->differs);
-        if (pair->state == PAIR_READY)
-            put_disturbance(out, pair);
-        else
+        if (pair->state == PAIR_READY) {
+            fprintf(out, ",%s,%s", pair->decide.by_pairs ? "yes" : "no", word_code(pair));
+            put_number(out, pair->noise_a.steal_percent);
+            put_number(out, pair->noise_b.steal_percent);
+            put_number(out, pair->noise_a.taken);
+            put_number(out, pair->noise_b.taken);
+            fprintf(out, ",%s", decide_figure_name(pair->decide.judged_by));
+            put_number(out, pair->decide.sustained_a);
+            put_number(out, pair->decide.sustained_b);
+        } else
             fputs(",,,,,,,,", out);
         fputc(',', out);
         csv_print(out, pair->code);
@@ -170,13 +160,6 @@ static json_t *counts_json(const size_t *counts)
         json_object_set_new(o, decision_name((enum decision)d),
                             json_integer((json_int_t)counts[d]));
     return o;
-}
-
-static json_t *pipe_json(struct view *v, const struct view_pipe *pipe)
-{
-    return json_pack("{s:o, s:I, s:o, s:o}", "pipe", text(v->pool, pipe->name), "cases",
-                     (json_int_t)pipe->n_cases, "counts", counts_json(pipe->counts), "worst",
-                     pipe->worst ? text(v->pool, pipe->worst->key) : json_null());
 }
 
 static json_t *values_json(const struct decide_side *side)
@@ -256,37 +239,6 @@ static json_t *case_json(struct view *v, const struct pair *pair)
     return o;
 }
 
-static json_t *difference_json(struct view *v, const struct machine_difference *d)
-{
-    return json_pack("{s:o, s:o, s:o, s:o}", "what", text(v->pool, d->what), "a",
-                     *d->a ? text(v->pool, d->a) : json_null(), "b",
-                     *d->b ? text(v->pool, d->b) : json_null(), "pipes", text(v->pool, d->pipes));
-}
-
-static json_t *versus_json(struct view *v)
-{
-    const struct versus *of = v->versus;
-
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b}", "model",
-                     text(v->pool, of->model), "a_dtype", text(v->pool, of->dtypes[0]), "b_dtype",
-                     text(v->pool, of->dtypes[1]), "a_samples_per_s", number(of->a),
-                     "b_samples_per_s", number(of->b), "ratio", number(of->ratio), "ratio_low",
-                     number(of->low), "ratio_high", number(of->high), "reason",
-                     text(v->pool, of->why), "a_recomputes", (int)of->tight[0], "b_recomputes",
-                     (int)of->tight[1]);
-}
-
-static json_t *reference_json(struct view *v)
-{
-    const struct reference *r = v->reference;
-
-    return r ? json_pack("{s:o, s:o, s:I, s:I, s:f, s:o}", "name", text(v->pool, r->name), "path",
-                         text(v->pool, r->path), "alike", (json_int_t)r->n_alike, "facts",
-                         (json_int_t)r->n_facts, "distance", r->distance, "differs",
-                         text(v->pool, r->differs))
-             : json_null();
-}
-
 json_t *view_json(struct view *v, const char *run)
 {
     const struct decide_overall *all = &v->p->overall;
@@ -297,20 +249,49 @@ json_t *view_json(struct view *v, const char *run)
     json_t *pipes = json_array(), *cases = json_array(), *differences = json_array();
     json_t *o;
 
-    for (size_t i = 0; i < v->n_pipes; i++)
-        json_array_append_new(pipes, pipe_json(v, &v->pipes[i]));
+    for (size_t i = 0; i < v->n_pipes; i++) {
+        const struct view_pipe *pipe = &v->pipes[i];
+        json_array_append_new(
+            pipes, json_pack("{s:o, s:I, s:o, s:o}", "pipe", text(v->pool, pipe->name), "cases",
+                             (json_int_t)pipe->n_cases, "counts", counts_json(pipe->counts),
+                             "worst", pipe->worst ? text(v->pool, pipe->worst->key) : json_null()));
+    }
     for (size_t i = 0; i < v->p->n; i++)
         json_array_append_new(cases, case_json(v, &v->p->all[i]));
-    for (size_t i = 0; i < v->n_differences; i++)
-        json_array_append_new(differences, difference_json(v, &v->differences[i]));
+    for (size_t i = 0; i < v->n_differences; i++) {
+        const struct machine_difference *d = &v->differences[i];
+        json_array_append_new(differences,
+                              json_pack("{s:o, s:o, s:o, s:o}", "what", text(v->pool, d->what), "a",
+                                        *d->a ? text(v->pool, d->a) : json_null(), "b",
+                                        *d->b ? text(v->pool, d->b) : json_null(), "pipes",
+                                        text(v->pool, d->pipes)));
+    }
+    const struct reference *r = v->reference;
+
     o = json_pack("{s:i, s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema",
                   VIEW_JSON_SCHEMA, "verdict", decision_name(all->decision), "exit", view_exit(v),
                   "sentence", text(v->pool, v->verdict), "basis", text(v->pool, v->basis), "counts",
                   counts_json(counts), "a", runs_json(v, 0, v->p->n_a), "b",
                   runs_json(v, v->p->n_a, v->p->n_b), "pipes", pipes, "cases", cases, "differences",
-                  differences, "reference", reference_json(v));
-    if (o && v->versus)
-        json_object_set_new(o, "training", versus_json(v));
+                  differences, "reference",
+                  r ? json_pack("{s:o, s:o, s:I, s:I, s:f, s:o}", "name", text(v->pool, r->name),
+                                "path", text(v->pool, r->path), "alike", (json_int_t)r->n_alike,
+                                "facts", (json_int_t)r->n_facts, "distance", r->distance, "differs",
+                                text(v->pool, r->differs))
+                    : json_null());
+    if (o && v->versus) {
+        const struct versus *of = v->versus;
+
+        json_object_set_new(
+            o, "training",
+            json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b}", "model",
+                      text(v->pool, of->model), "a_dtype", text(v->pool, of->dtypes[0]), "b_dtype",
+                      text(v->pool, of->dtypes[1]), "a_samples_per_s", number(of->a),
+                      "b_samples_per_s", number(of->b), "ratio", number(of->ratio), "ratio_low",
+                      number(of->low), "ratio_high", number(of->high), "reason",
+                      text(v->pool, of->why), "a_recomputes", (int)of->tight[0], "b_recomputes",
+                      (int)of->tight[1]));
+    }
     if (o && run)
         json_object_set_new(o, "run", json_string(run));
     return o;

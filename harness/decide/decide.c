@@ -233,11 +233,6 @@ static double scale_of(const double *t, const double *df, size_t n, double *scra
 #define TAIL_LEAST 60 /* of fewer scores no tail is fitted */
 #define TAIL_SEEN  2  /* log likelihood that heavier tails have to gain */
 
-static double normal_cdf(double z)
-{
-    return erfc(-z / M_SQRT2) / 2;
-}
-
 static double read_tail(const struct tail *tail, double p)
 {
     return isinf(tail->freedom)
@@ -251,7 +246,7 @@ static double nominal(const struct tail *tail, double p)
 {
     return isinf(tail->freedom)
                ? p
-               : fmin(p, normal_cdf(tail->scale * dist_t_quantile(p, tail->freedom)));
+               : fmin(p, erfc(-(tail->scale * dist_t_quantile(p, tail->freedom)) / M_SQRT2) / 2);
 }
 
 /* The likeliest scale of Student's t around 0 (EM), and its log likelihood. */
@@ -672,25 +667,6 @@ static bool is_as_strange(const struct measure *m, const struct known *k, double
     return false;
 }
 
-static void fill_strange(const struct measure *m, struct decide_case *c)
-{
-    double farthest = 0;
-
-    c->strange = SIZE_MAX;
-    for (size_t i = 0; i < m->n; i++) {
-        double off = m->sign * (m->runs[i].mean - m->level.mean);
-
-        if (!m->runs[i].strange)
-            continue;
-        c->n_strange++;
-        if (fabs(off) < fabs(farthest))
-            continue;
-        farthest = off;
-        c->strange = m->runs[i].at;
-    }
-    c->strange_ratio = c->n_strange ? exp(farthest) : NAN;
-}
-
 static void case_fill(const struct judge *j, const struct measure *m, const struct known *k,
                       struct quantiles *q, struct decide_case *c)
 {
@@ -706,7 +682,21 @@ static void case_fill(const struct judge *j, const struct measure *m, const stru
     c->low = exp(d - half);
     c->high = exp(d + half);
     c->beyond = d + half < -edge || d - half > edge;
-    fill_strange(m, c);
+    double farthest = 0;
+
+    c->strange = SIZE_MAX;
+    for (size_t i = 0; i < m->n; i++) {
+        double off = m->sign * (m->runs[i].mean - m->level.mean);
+
+        if (!m->runs[i].strange)
+            continue;
+        c->n_strange++;
+        if (fabs(off) < fabs(farthest))
+            continue;
+        farthest = off;
+        c->strange = m->runs[i].at;
+    }
+    c->strange_ratio = c->n_strange ? exp(farthest) : NAN;
 }
 
 static void case_decide(const struct judge *j, const struct decide_overall *overall,
@@ -839,22 +829,6 @@ static double geometric_mean(const struct decide_side *side)
     return exp(mean);
 }
 
-static int options_read(const struct decide_options *o, struct judge *j)
-{
-    *j = (struct judge){.alarm_level = o->alarm_level == 0 ? ALARM_LEVEL : o->alarm_level,
-                        .confidence = o->confidence == 0 ? CONFIDENCE : o->confidence,
-                        .unchanged = o->unchanged,
-                        .b_stays = o->b_stays,
-                        .later = o->later,
-                        .null_one = 1,
-                        .null_runs = 1,
-                        .null_one_df = INFINITY,
-                        .tail = {1, INFINITY}};
-    return j->alarm_level > 0 && j->alarm_level < 0.5 && j->confidence > 0 && j->confidence < 1
-               ? 0
-               : -EINVAL;
-}
-
 /* Cases with a value have one to show, whether they can be judged or not. */
 static size_t fill_values(struct model *m, struct decide_case *cases, struct judge *j,
                           struct decide_overall *overall)
@@ -888,7 +862,19 @@ static int decide_by_one(struct decide_case *cases, size_t n, const struct decid
 {
     struct model m = {.n = 0};
     struct judge j;
-    int err = options_read(options, &j);
+    j = (struct judge){.alarm_level =
+                           options->alarm_level == 0 ? ALARM_LEVEL : options->alarm_level,
+                       .confidence = options->confidence == 0 ? CONFIDENCE : options->confidence,
+                       .unchanged = options->unchanged,
+                       .b_stays = options->b_stays,
+                       .later = options->later,
+                       .null_one = 1,
+                       .null_runs = 1,
+                       .null_one_df = INFINITY,
+                       .tail = {1, INFINITY}};
+    int err = j.alarm_level > 0 && j.alarm_level < 0.5 && j.confidence > 0 && j.confidence < 1
+                  ? 0
+                  : -EINVAL;
 
     *overall = (struct decide_overall){.unrest = NAN, .moved = NAN};
     for (size_t i = 0; i < n; i++) {

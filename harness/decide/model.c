@@ -64,14 +64,6 @@ static double best_times(const struct fit *f, double freedom)
     return times;
 }
 
-static double log_gammas(double df, double freedom)
-{
-    int sign;
-
-    return lgamma_r((df + freedom) / 2, &sign) - lgamma_r(df / 2, &sign) -
-           lgamma_r(freedom / 2, &sign) + df / 2 * log(df / freedom);
-}
-
 static double log_likelihood(const struct fit *f, double freedom, double times)
 {
     double sum = 0, of_df = NAN, gammas = 0;
@@ -83,7 +75,9 @@ static double log_likelihood(const struct fit *f, double freedom, double times)
             continue;
         if (df != of_df) {
             of_df = df;
-            gammas = log_gammas(df, freedom);
+            int sign;
+            gammas = lgamma_r((df + freedom) / 2, &sign) - lgamma_r(df / 2, &sign) -
+                     lgamma_r(freedom / 2, &sign) + df / 2 * log(df / freedom);
         }
         sum += gammas + df / 2 * log(ratio) - (df + freedom) / 2 * log1p(df * ratio / freedom);
     }
@@ -194,21 +188,6 @@ struct half {
     size_t runs, fewest; /* repetitions, where it is one run */
 };
 
-static double squares_around(const double *values, size_t n, double mean, double *widest)
-{
-    double squares = 0, low = INFINITY, high = -INFINITY;
-
-    for (size_t i = 0; i < n; i++) {
-        double x = log(values[i]);
-
-        low = fmin(low, x);
-        high = fmax(high, x);
-        squares += (x - mean) * (x - mean);
-    }
-    *widest = fmax(*widest, high - low);
-    return squares;
-}
-
 static void half_read(const struct decide_side *side, struct run_mean *means, struct half *h)
 {
     *h = (struct half){.fewest = SIZE_MAX};
@@ -220,7 +199,17 @@ static void half_read(const struct decide_side *side, struct run_mean *means, st
         double mean = stats_log_mean(run->values, run->n), off = mean - h->mean;
         if (means)
             means[h->runs] = (struct run_mean){mean, run->n, r, run->role, run->boot, false};
-        h->squares += squares_around(run->values, run->n, mean, &h->widest);
+        double squares = 0, low = INFINITY, high = -INFINITY;
+
+        for (size_t i = 0; i < run->n; i++) {
+            double x = log(run->values[i]);
+
+            low = fmin(low, x);
+            high = fmax(high, x);
+            squares += (x - mean) * (x - mean);
+        }
+        h->widest = fmax(h->widest, high - low);
+        h->squares += squares;
         h->df += (double)run->n - 1;
         h->inverse += 1 / (double)run->n;
         h->fewest = h->runs ? SIZE_MAX : run->n;
@@ -338,18 +327,6 @@ static void pairs_read(const struct decide_case *c, struct measure *m, struct ha
 #define SPAN_MOST    4 /* values that are farther apart have no step in common to speak of */
 #define TIED         3 /* times that each value is there in the mean */
 
-/* The largest step that both are multiples of (Euclid); below `least` there is none. */
-static double common_step(double x, double y, double least)
-{
-    while (y > least) {
-        double rest = fabs(remainder(x, y));
-
-        x = y;
-        y = rest;
-    }
-    return x;
-}
-
 /*
  * The step that values were rounded to, as difference of logarithms: where each value is there TIED
  * times in the mean, the smallest one between two of them (a rate of rounded times has no step in
@@ -380,26 +357,22 @@ static double resolution_of(const struct decide_case *c, double *scratch)
             continue;
         different++;
         gap = fmin(gap, log(scratch[i] / scratch[i - 1]));
-        step = common_step(fmax(next, step), fmin(next, step), least);
+        /* The largest step that both are multiples of (Euclid); below `least` there is none. */
+        double y = fmin(next, step);
+        double x = fmax(next, step);
+        while (y > least) {
+            double rest = fabs(remainder(x, y));
+
+            x = y;
+            y = rest;
+        }
+        step = x;
     }
     if (different == 2)
         return fmin(gap, STEP_MOST);
     if (different > 2 && TIED * different <= n)
         return gap;
     return scratch[n - 1] > SPAN_MOST * scratch[0] ? 0 : log1p(step / scratch[0]);
-}
-
-static size_t values_of(const struct decide_case *c)
-{
-    size_t n = 0;
-
-    for (int s = 0; s < 2; s++) {
-        const struct decide_side *side = s ? &c->b : &c->a;
-
-        for (size_t r = 0; r < side->n; r++)
-            n += side->runs[r].n;
-    }
-    return n;
 }
 
 /* ---- Runs that lie apart, and the spread of the others ---- */
@@ -665,7 +638,14 @@ static void allocate(struct model *m, const struct decide_case *cases, size_t n)
     size_t runs = 1, most = 16;
 
     for (size_t i = 0; i < n; i++) {
-        size_t values = values_of(&cases[i]);
+        size_t values = 0;
+
+        for (int s = 0; s < 2; s++) {
+            const struct decide_side *side = s ? &cases[i].b : &cases[i].a;
+
+            for (size_t r = 0; r < side->n; r++)
+                values += side->runs[r].n;
+        }
 
         runs += cases[i].a.n;
         most = values > most ? values : most;
@@ -693,19 +673,6 @@ void suite_model_release(struct model *m)
     free(m->df);
     free(m->proven);
     *m = (struct model){.n = 0};
-}
-
-/* B's boot, where all runs of the case tell theirs and B is one run. */
-static unsigned boot_of(const struct decide_case *c, const struct measure *m)
-{
-    unsigned boot = 0;
-
-    for (size_t r = 0; r < c->b.n; r++)
-        if (c->b.runs[r].n)
-            boot = m->n_b == 1 ? c->b.runs[r].boot : 0;
-    for (size_t i = 0; i < m->n; i++)
-        boot = m->runs[i].boot ? boot : 0;
-    return boot;
 }
 
 static size_t repetitions_of(const struct decide_side *side)
@@ -741,7 +708,15 @@ static enum decide_obstacle read_case(struct model *model, const struct decide_c
     m->unbalance = 1;
     if (are_pairs(c))
         pairs_read(c, m, &of_a);
-    m->boot = in_time && !m->paired ? boot_of(c, m) : 0;
+    /* B's boot, where all runs of the case tell theirs and B is one run. */
+    unsigned boot = 0;
+
+    for (size_t r = 0; r < c->b.n; r++)
+        if (c->b.runs[r].n)
+            boot = m->n_b == 1 ? c->b.runs[r].boot : 0;
+    for (size_t i = 0; i < m->n; i++)
+        boot = m->runs[i].boot ? boot : 0;
+    m->boot = in_time && !m->paired ? boot : 0;
     /* The side of more repetitions stands for the case; of as many, both. */
     double of_one = of_a.df >= of_b.df ? of_a.squares : 0;
     double squares = of_one + (of_b.df >= of_a.df ? of_b.squares : 0);
@@ -769,21 +744,6 @@ static enum decide_obstacle read_case(struct model *model, const struct decide_c
 #define SIDE_LENDS  4 /* a side's repetitions scatter as the case's, but for a factor */
 #define TAILS_ALIKE 1 /* some cases may be noisier tonight: the heaviest tail that is likely */
 
-/* The variance of repetitions in the case as a whole, against those of the other cases. */
-static void moderate_cases(struct model *m)
-{
-    for (size_t k = 0; k < m->n_judged; k++) {
-        const struct measure *c = &m->all[m->judged[k]];
-
-        m->x[k] = c->s;
-        m->x[k].value = fmax(c->s.value, least_variance(c));
-        m->base[k] = 1;
-    }
-    const struct prior prior = prior_fit(m->x, m->base, m->n_judged, -TAILS_ALIKE, -1);
-    for (size_t k = 0; k < m->n_judged; k++)
-        m->all[m->judged[k]].s = moderate_robustly(&prior, m->x[k], m->base[k], m->n_judged);
-}
-
 /* That of one side, against the case's. */
 static void moderate_side(struct model *m, bool of_b)
 {
@@ -800,7 +760,8 @@ static void moderate_side(struct model *m, bool of_b)
         struct variance s = moderate_robustly(&prior, m->x[k], m->base[k], m->n_judged);
         bool modes = chance_above(&prior, m->x[k], m->base[k]) < MODES_LEVEL;
 
-        /* Few repetitions may all have met one of two modes: that they agree makes nothing surer. */
+        /* Few repetitions may all have met one of two modes: that they agree makes nothing surer.
+         */
         if (m->x[k].df < c->s_df)
             s.value = fmax(s.value, c->s.value);
         *(of_b ? &c->s_b : &c->s_a) = s.df > 0 && !c->paired ? s : c->s;
@@ -838,7 +799,17 @@ void suite_model_make(struct model *m, struct decide_case *cases, size_t n, bool
         if (cases[i].obstacle == OBSTACLE_NONE)
             m->judged[m->n_judged++] = i;
     }
-    moderate_cases(m);
+    /* The variance of repetitions in the case as a whole, against those of the other cases. */
+    for (size_t k = 0; k < m->n_judged; k++) {
+        const struct measure *c = &m->all[m->judged[k]];
+
+        m->x[k] = c->s;
+        m->x[k].value = fmax(c->s.value, least_variance(c));
+        m->base[k] = 1;
+    }
+    const struct prior prior = prior_fit(m->x, m->base, m->n_judged, -TAILS_ALIKE, -1);
+    for (size_t k = 0; k < m->n_judged; k++)
+        m->all[m->judged[k]].s = moderate_robustly(&prior, m->x[k], m->base[k], m->n_judged);
     moderate_side(m, false);
     moderate_side(m, true);
     for (size_t k = 0; k < m->n_judged; k++) {

@@ -71,21 +71,16 @@ static double change(double ratio)
     return 100 * (ratio - 1);
 }
 
-/* One digit below 10 %, and as many as it takes until the ends of the interval read differently. */
-static int digits_of(double low, double high)
+/* "-6.2 % (-7.4 to -5.0)" */
+static void say_change(struct sentence *w, double ratio, double low, double high)
 {
+    /* One digit below 10 %, and as many as it takes until the ends of the interval read
+     * differently. */
     int digits = fabs(change(low)) < 9.95 && fabs(change(high)) < 9.95;
 
     while (high > low && digits < DIGITS_MAX &&
            fabs(change(high) - change(low)) < 2 * pow(10, -digits))
         digits++;
-    return digits;
-}
-
-/* "-6.2 % (-7.4 to -5.0)" */
-static void say_change(struct sentence *w, double ratio, double low, double high)
-{
-    int digits = digits_of(low, high);
 
     if (change(high) >= 1e4)
         say(w, "%+.3g %% (%+.3g to %+.3g)", change(ratio), change(low), change(high));
@@ -101,17 +96,6 @@ static void say_figure(struct sentence *w, const struct decide_case *c)
         return;
     say(w, " by the sustained rate; the medians alone: ");
     say_change(w, c->median_ratio, c->median_low, c->median_high);
-}
-
-static void say_more(struct sentence *w, const struct decide_case *c)
-{
-    const char *what = c->more_of_a ? "baseline" : c->by_runs ? "run" : "repetition";
-
-    if (c->more_launches)
-        say(w, "; %zu more %s%s%s would decide", c->more_launches, what,
-            c->more_launches == 1 ? "" : "s", c->more_of_a ? "" : " on each side");
-    else
-        say(w, "; more %ss would hardly decide", what);
 }
 
 static const char *doubt_of(const struct decide_case *c)
@@ -141,16 +125,14 @@ static void say_inconclusive(struct sentence *w, const struct decide_case *c)
     say(w, "%s", doubt_of(c));
     if (c->obstacle == OBSTACLE_STRANGE || c->obstacle == OBSTACLE_TOGETHER)
         return;
-    say_more(w, c);
-    say(w, "; smallest detectable slowdown %.3g %%", decide_detectable_percent(c->detectable));
-}
+    const char *what = c->more_of_a ? "baseline" : c->by_runs ? "run" : "repetition";
 
-static void say_slipped(struct sentence *w, const struct decide_case *c)
-{
-    say(w, "worse: ");
-    say_change(w, c->anchor_ratio, c->anchor_low, c->anchor_high);
-    say(w, " against the first baselines, a drift in steps too small to show against the last");
-    say_figure(w, c);
+    if (c->more_launches)
+        say(w, "; %zu more %s%s%s would decide", c->more_launches, what,
+            c->more_launches == 1 ? "" : "s", c->more_of_a ? "" : " on each side");
+    else
+        say(w, "; more %ss would hardly decide", what);
+    say(w, "; smallest detectable slowdown %.3g %%", decide_detectable_percent(c->detectable));
 }
 
 static void say_obstacle(struct sentence *w, const struct decide_case *c)
@@ -166,30 +148,18 @@ static void say_obstacle(struct sentence *w, const struct decide_case *c)
         if (c->new_boot)
             say(w,
                 "inconclusive: %+.1f %%, in a boot that no baseline is from, and so few cases do "
-                "not "
-                "show how boots differ",
+                "not show how boots differ",
                 change(c->ratio));
         else
             say(w,
                 "inconclusive: %+.1f %%, but one run against one does not show how runs differ: "
-                "add 2 "
-                "baselines",
+                "add 2 baselines",
                 change(c->ratio));
         break;
     default:
         say(w, "inconclusive: %+.1f %%, but one repetition shows no spread: measure at least %d",
             change(c->ratio), DECIDE_FEW_LAUNCHES);
     }
-}
-
-static void say_decided(struct sentence *w, const struct decide_case *c)
-{
-    say(w, "%s: ", decision_name(c->decision));
-    say_change(w, c->ratio, c->low, c->high);
-    say_figure(w, c);
-    if (c->decision == DECISION_EQUIVALENT)
-        say(w, ", within the margin of %.3g %%%s", 100 * c->margin,
-            c->proven ? ", though the change is proven" : "");
 }
 
 int decide_sentence(const struct decide_case *c, char *text, size_t len)
@@ -201,11 +171,21 @@ int decide_sentence(const struct decide_case *c, char *text, size_t len)
     text[0] = '\0';
     if (isnan(c->error) || c->obstacle == OBSTACLE_RUNS)
         say_obstacle(&w, c);
-    else if (c->slipped)
-        say_slipped(&w, c);
-    else if (c->decision == DECISION_INCONCLUSIVE)
+    else if (c->slipped) {
+        say(&w, "worse: ");
+        say_change(&w, c->anchor_ratio, c->anchor_low, c->anchor_high);
+        say(&w,
+            " against the first baselines, a drift in steps too small to show against the last");
+        say_figure(&w, c);
+    } else if (c->decision == DECISION_INCONCLUSIVE)
         say_inconclusive(&w, c);
-    else
-        say_decided(&w, c);
+    else {
+        say(&w, "%s: ", decision_name(c->decision));
+        say_change(&w, c->ratio, c->low, c->high);
+        say_figure(&w, c);
+        if (c->decision == DECISION_EQUIVALENT)
+            say(&w, ", within the margin of %.3g %%%s", 100 * c->margin,
+                c->proven ? ", though the change is proven" : "");
+    }
     return w.used < len ? 0 : -ENOSPC;
 }

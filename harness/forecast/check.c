@@ -15,11 +15,6 @@ static bool is_model(const struct model *model, const char *written)
     return strlen(model->name) == len && !strncmp(model->name, name, len);
 }
 
-static double beside_s(const struct part_step *step)
-{
-    return step->s - step->compute_s - step->update_s;
-}
-
 /* Of steps of the model alone, or of all. */
 static struct part_host host_of(const struct parts *p, const struct model *model, bool simulated)
 {
@@ -28,7 +23,7 @@ static struct part_host host_of(const struct parts *p, const struct model *model
 
     for (size_t i = 0; i < p->n_steps; i++) {
         const struct part_step *step = &p->steps[i];
-        double s = beside_s(step);
+        double s = step->s - step->compute_s - step->update_s;
 
         if (step->ranks != 1 || step->simulated != simulated || isnan(s) ||
             (model && !is_model(model, step->model)))
@@ -110,19 +105,6 @@ static bool make(const struct forecast *f, const struct part_step *step,
     return !err && !isnan(point->low_s);
 }
 
-static enum check_left left_of(const struct forecast *f, const struct part_step *step,
-                               struct forecast_point *point)
-{
-    *point = (struct forecast_point){.low_s = NAN, .high_s = NAN, .ranks = step->ranks};
-    return step->servers > 0        ? CHECK_SERVERS
-           : step->other_way        ? CHECK_WAY
-           : step->other_order      ? CHECK_ORDER
-           : isnan(step->compute_s) ? CHECK_COMPUTE
-           : isnan(step->update_s)  ? CHECK_UPDATE
-           : make(f, step, point)   ? CHECK_MADE
-                                    : CHECK_REFUSED;
-}
-
 static bool is_before(const struct forecast_check *x, const struct forecast_check *y)
 {
     if ((x->left == CHECK_MADE) != (y->left == CHECK_MADE))
@@ -140,7 +122,15 @@ size_t forecast_checks(const struct forecast *f, struct forecast_check *checks)
 
         if (!is_model(f->job.model, check.step->model) || check.step->ranks < 2)
             continue;
-        check.left = left_of(f, check.step, &check.point);
+        check.point =
+            (struct forecast_point){.low_s = NAN, .high_s = NAN, .ranks = check.step->ranks};
+        check.left = check.step->servers > 0             ? CHECK_SERVERS
+                     : check.step->other_way             ? CHECK_WAY
+                     : check.step->other_order           ? CHECK_ORDER
+                     : isnan(check.step->compute_s)      ? CHECK_COMPUTE
+                     : isnan(check.step->update_s)       ? CHECK_UPDATE
+                     : make(f, check.step, &check.point) ? CHECK_MADE
+                                                         : CHECK_REFUSED;
         for (; at > 0 && is_before(&check, &checks[at - 1]); at--)
             checks[at] = checks[at - 1];
         checks[at] = check;

@@ -25,142 +25,61 @@ struct options {
 static const char *const update_names[] = {"none", "sgd", "adam", NULL};
 static const char *const core_names[] = {"unknown", "full", NULL};
 
-#define AT(member) .offset = offsetof(struct options, member)
+#define AT(member) offsetof(struct options, member)
 
 static const struct opt table[] = {
-    {.name = "model",
-     .letter = 'm',
-     .type = OPT_STRING,
-     AT(model),
-     .arg = "NAME",
-     .help = "the model: a file of configs/models/, or a path"},
-    {.name = "batch",
-     .type = OPT_DOUBLE,
-     AT(batch),
-     .def = "1",
-     .help = "samples of one data-parallel rank in a step"},
-    {.name = "seq",
-     .type = OPT_U64,
-     AT(sequence),
-     .help = "tokens of a sequence; default: the model's"},
-    {.name = "dtype",
-     .type = OPT_STRING,
-     AT(dtype),
-     .arg = "TYPE",
-     .help = "of products and gradients: f32, tf32, bf16, f16; default: the fastest measured"},
-    {.name = "dp",
-     .type = OPT_U64,
-     AT(dp),
-     .min = 1,
-     .max = 1u << 20,
-     .help = "data-parallel ranks of the answer; default: those of the largest number of nodes "
-             "that has a forecast"},
-    {.name = "tp",
-     .type = OPT_U64,
-     AT(tp),
-     .def = "1",
-     .min = 1,
-     .max = 1024,
-     .help = "ranks that share each layer (tensor parallelism)"},
-    {.name = "pp",
-     .type = OPT_U64,
-     AT(pp),
-     .def = "1",
-     .min = 1,
-     .max = 1024,
-     .help = "stages of a pipeline"},
-    {.name = "micro",
-     .type = OPT_U64,
-     AT(micro),
-     .def = "1",
-     .min = 1,
-     .max = 65536,
-     .help = "micro-batches, into which the batch is cut"},
-    {.name = "ep",
-     .type = OPT_U64,
-     AT(ep),
-     .def = "1",
-     .min = 1,
-     .max = 65536,
-     .help = "data-parallel ranks that experts are spread over"},
-    {.name = "zero",
-     .type = OPT_U64,
-     AT(zero),
-     .def = "0",
-     .max = 3,
-     .help = "ZeRO: what the data-parallel ranks share: 1, 2, 3"},
-    {.name = "bucket",
-     .type = OPT_SIZE,
-     AT(bucket),
-     .def = "25M",
-     .help = "gradients that are summed at once"},
-    {.name = "no-overlap",
-     .type = OPT_FLAG,
-     AT(alone),
-     .help = "sums begin when the backward pass has ended"},
-    {.name = "update",
-     .type = OPT_CHOICE,
-     AT(update),
-     .choices = update_names,
-     .def = "adam",
-     .help = "what updates the parameters"},
-    {.name = "compute",
-     .type = OPT_DURATION,
-     AT(compute_ns),
-     .help = "forward and backward pass of a step alone, of the whole model on one rank, in place "
-             "of measured products; --tp and --pp divide it"},
-    {.name = "memory",
-     .type = OPT_SIZE,
-     AT(memory),
-     .help = "memory of a rank's device; default: as the runs tell, or the device that is swapped "
-             "in"},
-    {.name = "nodes",
-     .letter = 'n',
-     .type = OPT_U64,
-     .flags = OPT_LIST,
-     AT(nodes),
-     .min = 1,
-     .max = 1u << 20,
-     .def = "1..1024x2",
-     .help = "numbers of nodes: 4,8 or 4..1024x2"},
-    {.name = "per-node",
-     .type = OPT_U64,
-     AT(per_node),
-     .min = 1,
-     .max = 1024,
-     .help = "ranks of a node; default: as the sums were measured"},
-    {.name = "over",
-     .type = OPT_STRING,
-     AT(over),
-     .arg = "CONDITION",
-     .help = "rows of sums to use: 'backend=ring transport=tcp'; default: the most nodes, then "
-             "the fastest"},
-    {.name = "core",
-     .type = OPT_CHOICE,
-     AT(core),
-     .choices = core_names,
-     .def = "unknown",
-     .help = "full: the network's core is known to carry all that the nodes send at once; else "
-             "the interval allows for less"},
-    {.name = "swap",
-     .type = OPT_STRING,
-     AT(swap),
-     .arg = "PART=RATE,...",
-     .help = "with another network, products or memory: network=400Gb/s, network=100:400, "
-             "products=gpu.mi300x (configs/hardware), memory=FILE:gpu.KEY"},
-    {.name = "price",
-     .type = OPT_STRING,
-     AT(price),
-     .arg = "FILE",
-     .help = "samples for money and for energy of offers: a file such as examples/offers.yaml"},
-    {.name = "out",
-     .letter = 'o',
-     .type = OPT_STRING,
-     AT(out),
-     .arg = "DIR",
-     .help = "also write the report with the answer, and forecast/ with Markdown and plot"},
-    {.name = "json", .type = OPT_FLAG, AT(json), .help = "print JSON"},
-    {.name = "help", .letter = 'h', .type = OPT_FLAG, AT(help), .help = "show this text"},
+    {OPTION("model", OPT_STRING, model, "NAME", "the model: a file of configs/models/, or a path"),
+     .letter = 'm'},
+    {OPTION("batch", OPT_DOUBLE, batch, NULL, "samples of one data-parallel rank in a step"),
+     .def = "1"},
+    {OPTION("seq", OPT_U64, sequence, NULL, "tokens of a sequence; default: the model's")},
+    {OPTION("dtype", OPT_STRING, dtype, "TYPE",
+            "of products and gradients: f32, tf32, bf16, f16; default: the fastest measured")},
+    {OPTION("dp", OPT_U64, dp, NULL,
+            "data-parallel ranks of the answer; default: those of the largest number of nodes "
+            "that has a forecast"),
+     .min = 1, .max = 1u << 20},
+    {OPTION("tp", OPT_U64, tp, NULL, "ranks that share each layer (tensor parallelism)"),
+     .def = "1", .min = 1, .max = 1024},
+    {OPTION("pp", OPT_U64, pp, NULL, "stages of a pipeline"), .def = "1", .min = 1, .max = 1024},
+    {OPTION("micro", OPT_U64, micro, NULL, "micro-batches, into which the batch is cut"),
+     .def = "1", .min = 1, .max = 65536},
+    {OPTION("ep", OPT_U64, ep, NULL, "data-parallel ranks that experts are spread over"),
+     .def = "1", .min = 1, .max = 65536},
+    {OPTION("zero", OPT_U64, zero, NULL, "ZeRO: what the data-parallel ranks share: 1, 2, 3"),
+     .def = "0", .max = 3},
+    {OPTION("bucket", OPT_SIZE, bucket, NULL, "gradients that are summed at once"), .def = "25M"},
+    {OPTION("no-overlap", OPT_FLAG, alone, NULL, "sums begin when the backward pass has ended")},
+    {OPTION("update", OPT_CHOICE, update, NULL, "what updates the parameters"),
+     .choices = update_names, .def = "adam"},
+    {OPTION("compute", OPT_DURATION, compute_ns, NULL,
+            "forward and backward pass of a step alone, of the whole model on one rank, in place "
+            "of measured products; --tp and --pp divide it")},
+    {OPTION("memory", OPT_SIZE, memory, NULL,
+            "memory of a rank's device; default: as the runs tell, or the device that is swapped "
+            "in")},
+    {OPTION("nodes", OPT_U64, nodes, NULL, "numbers of nodes: 4,8 or 4..1024x2"), .letter = 'n',
+     .flags = OPT_LIST, .min = 1, .max = 1u << 20, .def = "1..1024x2"},
+    {OPTION("per-node", OPT_U64, per_node, NULL,
+            "ranks of a node; default: as the sums were measured"),
+     .min = 1, .max = 1024},
+    {OPTION("over", OPT_STRING, over, "CONDITION",
+            "rows of sums to use: 'backend=ring transport=tcp'; default: the most nodes, then "
+            "the fastest")},
+    {OPTION("core", OPT_CHOICE, core, NULL,
+            "full: the network's core is known to carry all that the nodes send at once; else "
+            "the interval allows for less"),
+     .choices = core_names, .def = "unknown"},
+    {OPTION("swap", OPT_STRING, swap, "PART=RATE,...",
+            "with another network, products or memory: network=400Gb/s, network=100:400, "
+            "products=gpu.mi300x (configs/hardware), memory=FILE:gpu.KEY")},
+    {OPTION("price", OPT_STRING, price, "FILE",
+            "samples for money and for energy of offers: a file such as examples/offers.yaml")},
+    {OPTION("out", OPT_STRING, out, "DIR",
+            "also write the report with the answer, and forecast/ with Markdown and plot"),
+     .letter = 'o'},
+    {OPTION("json", OPT_FLAG, json, NULL, "print JSON")},
+    {OPTION("help", OPT_FLAG, help, NULL, "show this text"), .letter = 'h'},
     {.name = NULL},
 };
 
@@ -331,18 +250,6 @@ static int by_value(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-/* Each once, the fewest first: rows say what holds "from" a number of nodes on. */
-static void sort_nodes(struct asked *a)
-{
-    size_t n = 0;
-
-    qsort(a->nodes, a->n, sizeof(*a->nodes), by_value);
-    for (size_t i = 0; i < a->n; i++)
-        if (!n || a->nodes[i] != a->nodes[n - 1])
-            a->nodes[n++] = a->nodes[i];
-    a->n = n;
-}
-
 /* Numbers of nodes that hold at least one replica of the model. */
 static int list_nodes(struct asked *a)
 {
@@ -358,7 +265,14 @@ static int list_nodes(struct asked *a)
             return fail(a, EXIT_USAGE, "too many numbers of nodes: at most 64");
         a->nodes[a->n++] = nodes;
     }
-    sort_nodes(a);
+    /* Each once, the fewest first: rows say what holds "from" a number of nodes on. */
+    size_t n = 0;
+
+    qsort(a->nodes, a->n, sizeof(*a->nodes), by_value);
+    for (size_t i = 0; i < a->n; i++)
+        if (!n || a->nodes[i] != a->nodes[n - 1])
+            a->nodes[n++] = a->nodes[i];
+    a->n = n;
     return a->n ? EXIT_GOOD
                 : fail(a, EXIT_USAGE,
                        "no number of nodes holds the model once: fewer stages, ranks of a layer or "
@@ -368,21 +282,6 @@ static int list_nodes(struct asked *a)
 static bool is_given(const struct forecast_point *p)
 {
     return !isnan(p->low_s);
-}
-
-/* The answer is of the asked number of ranks, which becomes a point of its own; else of the most
- * nodes that have one. */
-static int choose_answer(struct asked *a)
-{
-    double ranks = (double)(a->options.dp * a->options.tp * a->options.pp);
-    bool any = false;
-
-    for (size_t i = 0; i < a->n; i++) {
-        any |= is_given(&a->points[i]);
-        if (ranks > 0 ? a->points[i].ranks <= ranks : is_given(&a->points[i]))
-            a->answer = i;
-    }
-    return any ? EXIT_GOOD : EXIT_UNDECIDED;
 }
 
 static int add_asked(struct asked *a)
@@ -483,7 +382,17 @@ static int work(struct asked *a)
         return status;
     if (forecast_make(&a->f, a->nodes, a->points, a->n))
         return fail(a, EXIT_USAGE, "this model cannot be divided so: fewer stages");
-    status = choose_answer(a);
+    /* The answer is of the asked number of ranks, which becomes a point of its own; else of the
+     * most nodes that have one. */
+    double ranks = (double)(a->options.dp * a->options.tp * a->options.pp);
+    bool any = false;
+
+    for (size_t i = 0; i < a->n; i++) {
+        any |= is_given(&a->points[i]);
+        if (ranks > 0 ? a->points[i].ranks <= ranks : is_given(&a->points[i]))
+            a->answer = i;
+    }
+    status = any ? EXIT_GOOD : EXIT_UNDECIDED;
     int err = show(a);
     return err ? err : status;
 }

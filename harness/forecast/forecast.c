@@ -133,21 +133,6 @@ static struct law_value ask(const struct costing *v, enum bench_part_of what, bo
     return c->known[n].value = value;
 }
 
-static void note_law(struct costing *v, enum bench_part_of what, const struct law_value *value)
-{
-    bool worse = value->refused && !v->refused;
-
-    if (worse) {
-        v->refused = value->refused;
-        v->refused_of = what;
-    }
-    if (worse || (!v->refused && value->doublings >= v->far)) {
-        v->worst = *value;
-        v->worst_of = what;
-        v->far = value->doublings;
-    }
-}
-
 /* Of all messages of a time: more of it, where it is longer. NaN: not known, and they matter. */
 static double messages_us(const struct costing *v, const struct law_value *at, double us)
 {
@@ -160,15 +145,6 @@ static double messages_us(const struct costing *v, const struct law_value *at, d
         of = v->end > 0 ? fmin(isnan(high) ? at->us : high, at->us)
                         : (at->messages_low_us > 0 ? at->messages_low_us : 0);
     return of * us / at->us;
-}
-
-/* A swapped network has other bytes a second; the time of a message stays. What a node does inside
- * stays as well. */
-static double swapped_s(const struct costing *v, const struct law_value *at, double us)
-{
-    double messages = messages_us(v, at, us);
-
-    return messages + (us - messages) / times_of(v, SWAP_NETWORK);
 }
 
 /* Each tensor-parallel group is a whole node, and gradients are summed between nodes. */
@@ -294,7 +270,17 @@ static double group_s(const void *arg, enum bench_part_of what, bool inner, doub
 
     if (!at.refused && other && isnan(messages_us(v, &at, at.us)))
         at.refused = LAW_MESSAGES;
-    note_law(v, what, &at);
+    bool worse = at.refused && !v->refused;
+
+    if (worse) {
+        v->refused = at.refused;
+        v->refused_of = what;
+    }
+    if (worse || (!v->refused && at.doublings >= v->far)) {
+        v->worst = at;
+        v->worst_of = what;
+        v->far = at.doublings;
+    }
     if (at.refused)
         return at.refused == LAW_NOTHING ? NAN : 0;
     double us = !is_at(v, mine) ? at.us : v->end > 0 ? at.high_us : at.low_us;
@@ -302,7 +288,11 @@ static double group_s(const void *arg, enum bench_part_of what, bool inner, doub
     /* a host that was not measured may have a slow link as well */
     if (is_at(v, SOURCE_SLOW_HOST) && v->end > 0)
         us *= exp(FORECAST_SLOW_HOST * at.doublings);
-    return (other ? swapped_s(v, &at, us) : us) * 1e-6;
+    /* A swapped network has other bytes a second; the time of a message stays. What a node does
+     * inside stays as well. */
+    double messages = messages_us(v, &at, us);
+
+    return (other ? (messages + (us - messages) / times_of(v, SWAP_NETWORK)) : us) * 1e-6;
 }
 
 /* Of the shorter of two works a share h is hidden. Where both go on at the rate r of each alone,
@@ -426,31 +416,6 @@ static int add_ends(const struct forecast *f, struct cache *cache, const struct 
     return 0;
 }
 
-/* Laws are of groups of all ranks of their nodes. A group inside one node has no link between nodes,
- * and several groups of one node share its link, or its memory: no law prices these. One group that
- * is the whole node was measured. */
-static bool has_groups_in_nodes(const struct forecast *f, double ranks)
-{
-    bool whole =
-        ranks == f->per_node && (f->job.tp == ranks || f->job.pp == ranks || f->job.ep == ranks);
-
-    return f->per_node > 1 && !whole && !is_nested(f, ranks) &&
-           (f->job.tp > 1 || f->job.pp > 1 || f->job.ep > 1);
-}
-
-/* Ranks of a node share its link: how much that costs depends on how many they are. On one node
- * there is no link between nodes. */
-static bool is_measured_place(const struct forecast *f, double ranks)
-{
-    const struct part_law *sum = &f->parts->laws[f->job.zero ? JOB_SCATTER : JOB_SUM];
-
-    if (ranks < 2 || !sum->law.n || !(sum->nodes > 0))
-        return true;
-    if (sum->nodes < 2)
-        return ranks <= f->per_node;
-    return sum->per_node == f->per_node;
-}
-
 /* Without a GPU, runs tell the memory of a whole node. */
 double forecast_memory(const struct forecast *f)
 {
@@ -467,12 +432,6 @@ static bool does_not_fit(const struct forecast *f, const struct job_memory *m)
     return of > 0 && m->parameters + m->gradients + m->update > of;
 }
 
-/* Else ranks are idle, or an expert has more copies than another. */
-static bool is_divided(const struct step_job *job, double ranks)
-{
-    return job->dp * job->tp * job->pp == ranks && fmod(job->dp, job->ep) == 0;
-}
-
 int forecast_point(const struct forecast *f, double ranks, struct forecast_point *p)
 {
     struct step_job job = f->job;
@@ -485,8 +444,21 @@ int forecast_point(const struct forecast *f, double ranks, struct forecast_point
     if (job.dp < 1)
         return -EINVAL;
     bool scattered = job.zero >= 2 && job.micro > 1 && job.pp > 1;
-    bool grouped = has_groups_in_nodes(f, ranks), placed = is_measured_place(f, ranks);
-    bool divided = is_divided(&job, ranks);
+    /* Laws are of groups of all ranks of their nodes. A group inside one node has no link between
+     * nodes, and several groups of one node share its link, or its memory: no law prices these. One
+     * group that is the whole node was measured. */
+    bool whole =
+        ranks == f->per_node && (f->job.tp == ranks || f->job.pp == ranks || f->job.ep == ranks);
+    /* Ranks of a node share its link: how much that costs depends on how many they are. On one node
+     * there is no link between nodes. */
+    const struct part_law *sum = &f->parts->laws[f->job.zero ? JOB_SCATTER : JOB_SUM];
+
+    bool grouped = f->per_node > 1 && !whole && !is_nested(f, ranks) &&
+                   (f->job.tp > 1 || f->job.pp > 1 || f->job.ep > 1),
+         placed = ranks < 2 || !sum->law.n || !(sum->nodes > 0) ? true
+                  : sum->nodes < 2                              ? ranks <= f->per_node
+                                                                : sum->per_node == f->per_node;
+    bool divided = job.dp * job.tp * job.pp == ranks && fmod(job.dp, job.ep) == 0;
     if (grouped || scattered || !divided || !placed) {
         p->refused = scattered  ? LAW_MICRO
                      : !divided ? LAW_DIVIDED

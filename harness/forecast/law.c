@@ -65,15 +65,6 @@ static double most_ranks(const struct law *law, double below)
     return most;
 }
 
-static double fewest_ranks(const struct law *law)
-{
-    double fewest = HUGE_VAL;
-
-    for (size_t i = 0; i < law->n; i++)
-        fewest = fmin(fewest, law->points[i].ranks);
-    return fewest;
-}
-
 static double smallest(const struct law *law)
 {
     double least = HUGE_VAL;
@@ -162,11 +153,6 @@ static struct law_value refuse_shape(const struct law *law, struct window w, con
                         : refuse(v, LAW_POINT, v.at_ranks);
 }
 
-static bool is_far(double ratio)
-{
-    return fabs(log(ratio)) > LAW_REGIME;
-}
-
 /* By how much a way whose messages grow with log2 n would be faster, beyond what was measured. */
 static double saved_us(const struct fit *fit, const struct law_value *v, double ranks)
 {
@@ -208,19 +194,6 @@ static void take_interval(const struct law *law, const struct fit *fit, double r
     v->high_us = p.time_us * exp(half + core + v->doublings * each);
 }
 
-/* What a vector takes that is smaller than all measured ones is messages, whose time large ones do
- * not show. It takes no longer than the smallest that was measured, and its bytes alone at least. */
-static void widen_small(const struct law *law, const struct fit *fit, double ranks, double bytes,
-                        const struct held *held, struct law_value *v)
-{
-    struct law_value least = *v;
-    double all = fit_predict(fit, ranks, bytes).time_us;
-
-    take_interval(law, fit, ranks, smallest(law), held, &least);
-    v->low_us *= fmin(1, fmax(0, all - v->messages_us) / all);
-    v->high_us = least.high_us;
-}
-
 struct law_value law_at(const struct law *law, double ranks, double bytes)
 {
     struct window w = sizes_near(law, bytes);
@@ -236,7 +209,11 @@ struct law_value law_at(const struct law *law, double ranks, double bytes)
     if (!law->n || !law->terms)
         return refuse(v, LAW_NOTHING, 0);
     v.held_from = most_ranks(law, v.most_ranks);
-    v.doublings = fmax(0, fmax(log2(ranks / v.most_ranks), log2(fewest_ranks(law) / ranks)));
+    double fewest = HUGE_VAL;
+
+    for (size_t i = 0; i < law->n; i++)
+        fewest = fmin(fewest, law->points[i].ranks);
+    v.doublings = fmax(0, fmax(log2(ranks / v.most_ranks), log2(fewest / ranks)));
     if (v.doublings > 0 && !v.held_from)
         return refuse(v, LAW_ONE, v.most_ranks);
     int err = fit_make(law->terms, law->points, law->n, is_in, &w, &fit);
@@ -252,7 +229,7 @@ struct law_value law_at(const struct law *law, double ranks, double bytes)
     if (!fit_describes(&fit))
         return refuse_shape(law, w, &fit, v);
     /* a regime matters to what lies beyond, and to what lies between */
-    if (fit.group.n && fit.group.ranks && is_far(fit.group.ratio))
+    if (fit.group.n && fit.group.ranks && (fabs(log(fit.group.ratio)) > LAW_REGIME))
         return refuse(v, LAW_BREAK, fit.group.ranks);
     if (v.doublings > 0 && held.known && fabs(held.off) > LAW_REGIME + held.half)
         return refuse(v, LAW_BREAK, v.most_ranks);
@@ -260,7 +237,16 @@ struct law_value law_at(const struct law *law, double ranks, double bytes)
         return refuse(v, LAW_ONE, v.most_ranks);
     take_interval(law, &fit, ranks, bytes, &held, &v);
     take_messages(&fit, ranks, &v);
-    if (bytes < smallest(law))
-        widen_small(law, &fit, ranks, bytes, &held, &v);
+    if (bytes < smallest(law)) {
+        /* What a vector takes that is smaller than all measured ones is messages, whose time large
+         * ones do not show. It takes no longer than the smallest that was measured, and its bytes
+         * alone at least. */
+        struct law_value least = v;
+        double all = fit_predict(&fit, ranks, bytes).time_us;
+
+        take_interval(law, &fit, ranks, smallest(law), &held, &least);
+        v.low_us *= fmin(1, fmax(0, all - v.messages_us) / all);
+        v.high_us = least.high_us;
+    }
     return v;
 }

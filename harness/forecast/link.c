@@ -19,28 +19,24 @@ static void try_link(struct part_law *law, double gbits)
     law->links = times;
 }
 
-static void find_link_of(const json_t *meta, struct part_law *law)
-{
-    const json_t *hosts = json_object_get(json_object_get(meta, "hosts"), "list");
-    const json_t *limit, *host, *network;
-    size_t i, k;
-
-    json_array_foreach (json_object_get(meta, "limits"), i, limit) {
-        const char *key = json_string_value(json_object_get(limit, "key"));
-        const char *figure = key ? strrchr(key, '.') : NULL;
-
-        if (figure && !strcmp(figure, ".gbits_per_s"))
-            try_link(law, json_number_value(json_object_get(limit, "value")));
-    }
-    json_array_foreach (hosts, i, host)
-        json_array_foreach (json_object_get(host, "networks"), k, network)
-            try_link(law, 1e-3 * json_number_value(json_object_get(network, "speed_mbps")));
-}
-
 /* Rows have what the links of a node carry as payload; the system knows the rate of each link. */
 void parts_find_link(const struct report *r, struct part_law *law)
 {
     law->links = 0;
-    for (size_t run = 0; law->limit > 0 && run < r->n_runs; run++)
-        find_link_of(r->runs[run].meta, law);
+    for (size_t run = 0; law->limit > 0 && run < r->n_runs; run++) {
+        const json_t *hosts = json_object_get(json_object_get(r->runs[run].meta, "hosts"), "list");
+        const json_t *limit, *host, *network;
+        size_t i, k;
+
+        json_array_foreach (json_object_get(r->runs[run].meta, "limits"), i, limit) {
+            const char *key = json_string_value(json_object_get(limit, "key"));
+            const char *figure = key ? strrchr(key, '.') : NULL;
+
+            if (figure && !strcmp(figure, ".gbits_per_s"))
+                try_link(law, json_number_value(json_object_get(limit, "value")));
+        }
+        json_array_foreach (hosts, i, host)
+            json_array_foreach (json_object_get(host, "networks"), k, network)
+                try_link(law, 1e-3 * json_number_value(json_object_get(network, "speed_mbps")));
+    }
 }

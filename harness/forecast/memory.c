@@ -4,27 +4,15 @@
 
 #include "harness/forecast/step.h"
 
-static bool is_split(const struct step_job *job, const struct model_layer *l)
-{
-    return job->tp > 1 && l->split != MODEL_WHOLE;
-}
-
 static double parameters_of(const struct step_job *job, const struct model_layer *l)
 {
-    return (double)l->parameters / (is_split(job, l) ? job->tp : 1) /
+    return (double)l->parameters / ((job->tp > 1 && l->split != MODEL_WHOLE) ? job->tp : 1) /
            (l->kind == MODEL_EXPERT ? job->ep : 1);
 }
 
 double job_copies(const struct step_job *job, enum model_kind kind)
 {
     return kind == MODEL_EXPERT ? fmax(1, floor(job->dp / job->ep)) : job->dp;
-}
-
-/* Numbers of a sample that are kept. A `row` layer's outputs are summed, so that each rank has all. */
-static double outputs_of(const struct step_job *job, const struct model_layer *l)
-{
-    return model_size_value(l->output, job->sequence) /
-           (job->tp > 1 && l->split == MODEL_COLUMN ? job->tp : 1);
 }
 
 struct job_memory job_memory(const struct step_job *job, size_t stage, size_t from, size_t to)
@@ -36,7 +24,8 @@ struct job_memory job_memory(const struct step_job *job, size_t stage, size_t fr
     for (size_t i = from; i < to; i++) {
         const struct model_layer *l = &job->model->layers[i];
 
-        outputs += outputs_of(job, l);
+        outputs += model_size_value(l->output, job->sequence) /
+                   (job->tp > 1 && l->split == MODEL_COLUMN ? job->tp : 1);
         if (l->kind == MODEL_TABLE) {
             tables += (double)l->parameters;
             table = fmax(table, (double)l->parameters);

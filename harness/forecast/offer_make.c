@@ -82,18 +82,6 @@ static int take_power(struct pricing *m, struct offer *offer, const struct offer
     return 0;
 }
 
-/* Products of another data type are another job's. */
-static int check_products(struct pricing *m, const struct offer *offer, const struct offer_case *c)
-{
-    if (!isnan(c->f.job.compute_s) || (m->from->dtype && c->f.parts->n_products))
-        return 0;
-    return fail(m, offer,
-                m->from->dtype
-                    ? pool_text(m->pool, "its runs have no products in %s, as the job is computed",
-                                m->from->dtype)
-                    : "the runs of the command line have no products: say --dtype");
-}
-
 static int make_one(struct pricing *m, size_t i)
 {
     struct offer *offer = &m->made->offers.all[i];
@@ -119,7 +107,14 @@ static int make_one(struct pricing *m, size_t i)
     if (!isnan(offer->compute_s))
         c->f.job.compute_s = offer->compute_s;
     if (offer->n_runs)
-        err = check_products(m, offer, c);
+        err = !isnan(c->f.job.compute_s) || (m->from->dtype && c->f.parts->n_products)
+                  ? 0
+                  : fail(m, offer,
+                         m->from->dtype
+                             ? pool_text(m->pool,
+                                         "its runs have no products in %s, as the job is computed",
+                                         m->from->dtype)
+                             : "the runs of the command line have no products: say --dtype");
     if (!err && offer->swap)
         err =
             forecast_swap_read(m->pool, c->f.parts, offer->swap, &c->f.swap, error, sizeof(error));

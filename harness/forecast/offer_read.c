@@ -72,32 +72,6 @@ static void read_runs(struct yaml_value list, struct pool *pool, struct offer *o
     }
 }
 
-static void check_offer(const struct offer_reading *in, struct yaml_value at,
-                        const struct offer *offer)
-{
-    for (size_t i = 0; i < in->offers->n; i++)
-        if (!strcmp(in->offers->all[i].name, offer->name))
-            yaml_fail(at, "two offers are called '%.40s'", offer->name);
-    if (!offer->measured && !(offer->node_watts > 0))
-        yaml_fail(at, "a node of '%.40s' draws no power: no sample would cost energy", offer->name);
-}
-
-/* "node_power: measured" is of the devices that run the products: the rest of a node is stated. */
-static void read_power(struct yaml_value at, struct offer *offer)
-{
-    struct yaml_value power = yaml_need(at, "node_power"), rest = yaml_get(at, "rest_power");
-    const char *text = "";
-
-    if (!yaml_text(power, &text) && !strcmp(text, "measured")) {
-        offer->measured = true;
-        read_quantity(yaml_need(at, "rest_power"), watts, WATTS_MAX, &offer->rest_watts);
-    } else {
-        read_quantity(power, watts, WATTS_MAX, &offer->node_watts);
-        if (yaml_present(rest))
-            yaml_fail(rest, "rest_power is for node_power: measured");
-    }
-}
-
 static const char *kept(struct pool *pool, const char *text)
 {
     return text ? pool_text(pool, "%s", text) : NULL;
@@ -116,7 +90,19 @@ static void read_offer(struct offer_reading *in, struct yaml_value at)
     yaml_int(yaml_need(at, "nodes"), 1, 1 << 20, &nodes);
     yaml_int(yaml_get(at, "per_node"), 1, 1024, &per_node);
     read_quantity(yaml_need(at, "node_price"), in->money, MONEY_MAX, &offer.node_price);
-    read_power(at, &offer);
+    /* "node_power: measured" is of the devices that run the products: the rest of a node is stated.
+     */
+    struct yaml_value power = yaml_need(at, "node_power"), rest = yaml_get(at, "rest_power");
+    const char *text = "";
+
+    if (!yaml_text(power, &text) && !strcmp(text, "measured")) {
+        offer.measured = true;
+        read_quantity(yaml_need(at, "rest_power"), watts, WATTS_MAX, &offer.rest_watts);
+    } else {
+        read_quantity(power, watts, WATTS_MAX, &offer.node_watts);
+        if (yaml_present(rest))
+            yaml_fail(rest, "rest_power is for node_power: measured");
+    }
     read_quantity(yaml_get(at, "compute"), seconds, 1e6, &offer.compute_s);
     yaml_text(yaml_get(at, "swap"), &swap);
     if (yaml_present(yaml_get(at, "runs")))
@@ -127,7 +113,11 @@ static void read_offer(struct offer_reading *in, struct yaml_value at)
     offer.swap = kept(in->pool, swap);
     offer.nodes = (double)nodes;
     offer.per_node = (double)per_node;
-    check_offer(in, at, &offer);
+    for (size_t i = 0; i < in->offers->n; i++)
+        if (!strcmp(in->offers->all[i].name, offer.name))
+            yaml_fail(at, "two offers are called '%.40s'", offer.name);
+    if (!offer.measured && !(offer.node_watts > 0))
+        yaml_fail(at, "a node of '%.40s' draws no power: no sample would cost energy", offer.name);
     in->offers->all[in->offers->n++] = offer;
 }
 

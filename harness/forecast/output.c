@@ -72,18 +72,6 @@ static json_t *point_json(const struct forecast_point *p)
     return o;
 }
 
-static json_t *memory_json(const struct forecast *f, const struct job_memory *m)
-{
-    json_t *o = json_object();
-
-    put(o, "parameters", m->parameters);
-    put(o, "gradients", m->gradients);
-    put(o, "update", m->update);
-    put(o, "activations", m->activations);
-    put(o, "of", forecast_memory(f));
-    return o;
-}
-
 /* Each measured step; `made`: those with a forecast, else those that are left out. */
 static json_t *checks_json(const struct forecast *f, bool made)
 {
@@ -137,8 +125,17 @@ int forecast_print_json(FILE *out, const struct forecast *f, size_t answer)
     json_object_set_new(all, "points", points);
     json_object_set_new(all, "checks", checks_json(f, true));
     json_object_set_new(all, "checks_left_out", checks_json(f, false));
-    if (job_memory_all(&f->points[answer].time.memory) > 0) /* else the step itself is not known */
-        json_object_set_new(all, "memory", memory_json(f, &f->points[answer].time.memory));
+    if (job_memory_all(&f->points[answer].time.memory) > 0) { /* else the step is not known */
+        const struct job_memory *m = &f->points[answer].time.memory;
+        json_t *o = json_object();
+
+        put(o, "parameters", m->parameters);
+        put(o, "gradients", m->gradients);
+        put(o, "update", m->update);
+        put(o, "activations", m->activations);
+        put(o, "of", forecast_memory(f));
+        json_object_set_new(all, "memory", o);
+    }
     int err = json_dumpf(all, out, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
     json_decref(all);
     return err || fputc('\n', out) == EOF ? -EIO : 0;

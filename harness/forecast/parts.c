@@ -110,41 +110,6 @@ static void count_product(struct parts_reading *in, const struct report_bench *b
 
 #define P05_TO_P95 3.29 /* in deviations of a normal distribution */
 
-/* Of the launches of a case the widest. */
-static double jitter_of(const struct report_bench *b, size_t run, const struct report_point *p)
-{
-    double most = NAN;
-
-    for (size_t i = 0; i < p->n_rows; i++) {
-        double low = row_number(&b->rows[run], p->rows[i], FIELD_P05);
-        double high = row_number(&b->rows[run], p->rows[i], FIELD_P95);
-
-        if (low > 0 && high >= low)
-            most = fmax(most, log(high / low) / P05_TO_P95);
-    }
-    return most;
-}
-
-/* Of its launches the mean, and the time of the shortest. */
-static void add_power(const struct report_rows *rows, const struct report_point *p, bool gpu,
-                      struct part_product *product)
-{
-    double sum = 0, n = 0;
-
-    for (size_t i = 0; i < p->n_rows; i++) {
-        double watts = row_number(rows, p->rows[i], gpu ? FIELD_GPU_MEAN_WATTS : FIELD_CPU_WATTS);
-
-        if (!(watts > 0))
-            continue;
-        sum += watts;
-        n++;
-        product->watts_s =
-            fmin(product->watts_s,
-                 row_number(rows, p->rows[i], gpu ? FIELD_GPU_ENERGY_S : FIELD_ELAPSED));
-    }
-    product->watts = n > 0 ? sum / n : NAN;
-}
-
 /* A limit that was no more than the same work again is none. */
 static double limit_of(const struct report_case *c, const struct report_point *p)
 {
@@ -212,8 +177,35 @@ static void add_product(struct parts_reading *in, const struct report_bench *b,
         parts->n_products++;
     else if (at->flops >= found.flops)
         return;
-    found.jitter = jitter_of(b, (size_t)(p - c->points), p);
-    add_power(&b->rows[p - c->points], p, parts->gpu, &found);
+    /* Of the launches of a case the widest. */
+    size_t run = (size_t)(p - c->points);
+    double most = NAN;
+
+    for (size_t i = 0; i < p->n_rows; i++) {
+        double low = row_number(&b->rows[run], p->rows[i], FIELD_P05);
+        double high = row_number(&b->rows[run], p->rows[i], FIELD_P95);
+
+        if (low > 0 && high >= low)
+            most = fmax(most, log(high / low) / P05_TO_P95);
+    }
+    found.jitter = most;
+    /* Of its launches the mean, and the time of the shortest. */
+    const struct report_rows *rows = &b->rows[p - c->points];
+    double sum = 0, n = 0;
+
+    for (size_t i = 0; i < p->n_rows; i++) {
+        double watts =
+            row_number(rows, p->rows[i], parts->gpu ? FIELD_GPU_MEAN_WATTS : FIELD_CPU_WATTS);
+
+        if (!(watts > 0))
+            continue;
+        sum += watts;
+        n++;
+        found.watts_s =
+            fmin(found.watts_s,
+                 row_number(rows, p->rows[i], parts->gpu ? FIELD_GPU_ENERGY_S : FIELD_ELAPSED));
+    }
+    found.watts = n > 0 ? sum / n : NAN;
     *at = found;
 }
 
@@ -368,12 +360,6 @@ static bool is_same_way(const struct parts_reading *in, const struct report_benc
     return !in->over || described_matches(b, c, in->over);
 }
 
-/* An interval from nothing to all tells nothing: other programs took the CPUs of the product. */
-static bool tells_overlap(const struct report_point *p)
-{
-    return isnan(p->high) || p->low > 0 || p->high < 100;
-}
-
 /* Of the way that sums go, the largest vector's, where it matters, and of these the most ranks'. */
 static void add_overlap(struct parts_reading *in, const struct report_bench *b,
                         const struct report_case *c, const struct report_point *p,
@@ -384,7 +370,7 @@ static void add_overlap(struct parts_reading *in, const struct report_bench *b,
     bool first = isnan(parts->hidden);
 
     (void)part;
-    if (!is_same_way(in, b, c) || !tells_overlap(p))
+    if (!is_same_way(in, b, c) || !(isnan(p->high) || p->low > 0 || p->high < 100))
         return;
     if (!first &&
         (size < in->overlap_size || (size == in->overlap_size && ranks < in->overlap_ranks)))
@@ -548,30 +534,6 @@ static void add_points(const struct scaling_series *s, double least, double most
     }
 }
 
-/* Where ranks are on several nodes, those of one node have no link between nodes. */
-static double least_nodes(const struct parts_reading *in, const struct scaling_series *s)
-{
-    double most = 1;
-
-    for (size_t k = 0; k < in->scalings.n; k++) {
-        const struct scaling_series *of = &in->scalings.all[k];
-
-        for (size_t i = 0; is_same(s, of) && i < of->n_sizes * of->n_ranks; i++)
-            if (has_value(of, &of->cells[i]))
-                most = fmax(most, nodes_of(of, &of->cells[i]));
-    }
-    return most > 1 ? 2 : 1;
-}
-
-static size_t room_for(const struct parts_reading *in)
-{
-    size_t n = 1;
-
-    for (size_t i = 0; i < in->scalings.n; i++)
-        n += in->scalings.all[i].n_sizes * in->scalings.all[i].n_ranks;
-    return n;
-}
-
 static double time_at_most(const struct part_law *law)
 {
     const struct fit_point *best = NULL;
@@ -604,17 +566,6 @@ static bool is_better(const struct part_law *x, const struct part_law *y)
     return time_at_most(x) < time_at_most(y);
 }
 
-static const char *label_of(const struct parts_reading *in, const struct scaling_series *s,
-                            const struct part_law *law)
-{
-    const char *backend = report_param(s->bench, s->first, "backend");
-    const char *transport = report_param(s->bench, s->first, "transport");
-
-    return pool_text(&in->r->pool, "%s%s%s, up to %.0f ranks on %.0f node%s", backend,
-                     *transport ? " over " : "", transport, ranks_of(law), law->nodes,
-                     law->nodes == 1 ? "" : "s");
-}
-
 /* Of all series that differ in their run alone. */
 static struct part_law make_law(struct parts_reading *in, const struct scaling_series *s,
                                 double least, double most)
@@ -622,8 +573,11 @@ static struct part_law make_law(struct parts_reading *in, const struct scaling_s
     struct part_law own = {
         .law = {.terms = s->terms}, .limit = NAN, .link_gbits = NAN, .links = NAN};
     struct part_law *law = &own;
+    size_t n = 1;
 
-    law->law.points = pool_alloc(&in->r->pool, room_for(in), sizeof(*law->law.points));
+    for (size_t i = 0; i < in->scalings.n; i++)
+        n += in->scalings.all[i].n_sizes * in->scalings.all[i].n_ranks;
+    law->law.points = pool_alloc(&in->r->pool, n, sizeof(*law->law.points));
     for (size_t i = 0; least > 1 && i < in->scalings.n; i++)
         if (is_same(s, &in->scalings.all[i]))
             find_place(&in->scalings.all[i], least, most, in->per_node, law);
@@ -634,7 +588,11 @@ static struct part_law make_law(struct parts_reading *in, const struct scaling_s
     for (size_t i = 0; i < in->scalings.n; i++)
         if (is_same(s, &in->scalings.all[i]))
             add_points(&in->scalings.all[i], least, most, law);
-    law->label = label_of(in, s, law);
+    const char *backend = report_param(s->bench, s->first, "backend");
+    const char *transport = report_param(s->bench, s->first, "transport");
+    law->label = pool_text(&in->r->pool, "%s%s%s, up to %.0f ranks on %.0f node%s", backend,
+                           *transport ? " over " : "", transport, ranks_of(law), law->nodes,
+                           law->nodes == 1 ? "" : "s");
     return own;
 }
 
@@ -642,7 +600,17 @@ static struct part_law make_law(struct parts_reading *in, const struct scaling_s
 static void read_law(struct parts_reading *in, const struct scaling_series *s,
                      enum bench_part_of kind)
 {
-    struct part_law law = make_law(in, s, least_nodes(in, s), HUGE_VAL);
+    /* Where ranks are on several nodes, those of one node have no link between nodes. */
+    double most = 1;
+
+    for (size_t k = 0; k < in->scalings.n; k++) {
+        const struct scaling_series *of = &in->scalings.all[k];
+
+        for (size_t i = 0; is_same(s, of) && i < of->n_sizes * of->n_ranks; i++)
+            if (has_value(of, &of->cells[i]))
+                most = fmax(most, nodes_of(of, &of->cells[i]));
+    }
+    struct part_law law = make_law(in, s, most > 1 ? 2 : 1, HUGE_VAL);
     struct part_law inside = make_law(in, s, 1, 1);
 
     if (inside.law.n && is_better(&inside, &in->parts->inside[kind]))
@@ -655,30 +623,7 @@ static void read_law(struct parts_reading *in, const struct scaling_series *s,
         in->sum = s;
 }
 
-static void read_laws(struct parts_reading *in)
-{
-    scalings_make_of(in->r, 1, &in->scalings);
-    for (size_t i = 0; i < in->scalings.n; i++) {
-        const struct scaling_series *s = &in->scalings.all[i];
-        const struct bench_part *part = part_of(in, s->bench, s->first);
-
-        if (part && part->of != JOB_NONE &&
-            (!in->over || described_matches(s->bench, s->first, in->over)))
-            read_law(in, s, part->of);
-    }
-}
-
 /* ---- all ---- */
-
-static void tell_commands(struct parts_reading *in)
-{
-    for (int what = 0; what < JOB_PARTS; what++)
-        in->parts->measure[what] = "";
-    for (size_t i = 0; i < in->benches->n; i++)
-        for (const struct bench_part *p = in->benches->benches[i].rows.parts; p->where; p++)
-            if (!*in->parts->measure[p->of])
-                in->parts->measure[p->of] = p->measure;
-}
 
 void parts_read(struct report *r, const struct bench_list *benches, const char *dtype,
                 const char *over, double per_node, struct parts *parts)
@@ -702,11 +647,24 @@ void parts_read(struct report *r, const struct bench_list *benches, const char *
     for (size_t i = 1; i < r->n_runs; i++)
         parts->machine = pool_text(&r->pool, "%s, %s", parts->machine, r->names[i]);
     read_products(&in, dtype);
-    read_laws(&in);
+    scalings_make_of(in.r, 1, &in.scalings);
+    for (size_t i = 0; i < in.scalings.n; i++) {
+        const struct scaling_series *s = &in.scalings.all[i];
+        const struct bench_part *part = part_of(&in, s->bench, s->first);
+
+        if (part && part->of != JOB_NONE &&
+            (!in.over || described_matches(s->bench, s->first, in.over)))
+            read_law(&in, s, part->of);
+    }
     each_case(&in, JOB_STREAM, look_for_size);
     each_case(&in, JOB_STREAM, add_stream);
     each_case(&in, JOB_CALL, add_call);
     each_case(&in, JOB_OVERLAP, add_overlap);
     each_case(&in, JOB_STEP, add_step);
-    tell_commands(&in);
+    for (int what = 0; what < JOB_PARTS; what++)
+        in.parts->measure[what] = "";
+    for (size_t i = 0; i < in.benches->n; i++)
+        for (const struct bench_part *p = in.benches->benches[i].rows.parts; p->where; p++)
+            if (!*in.parts->measure[p->of])
+                in.parts->measure[p->of] = p->measure;
 }

@@ -78,18 +78,13 @@ static void run_micro(struct simulation *r, size_t micro, double *times, double 
  * these. */
 #define PASSES_MOST 65536
 
-static size_t simulated(const struct pipeline *p)
+void pipeline_run(const struct pipeline *p, double *end_s)
 {
     size_t most = PASSES_MOST / p->stages;
 
     if (most < 4 * p->stages)
         most = 4 * p->stages;
-    return p->micro < most ? p->micro : most;
-}
-
-void pipeline_run(const struct pipeline *p, double *end_s)
-{
-    size_t micro = simulated(p);
+    size_t micro = p->micro < most ? p->micro : most;
     double *times = xcalloc(2 * micro * p->stages, sizeof(*times));
     double *half_s = xcalloc(p->stages, sizeof(*half_s));
     struct simulation r = {.p = p, .stages = xcalloc(p->stages, sizeof(*r.stages))};

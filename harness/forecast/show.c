@@ -126,10 +126,8 @@ static const char *why(struct pool *pool, const struct forecast_point *p)
     case LAW_FEW:
         return pool_text(pool, "%s: too few points; measure three sizes or more", what);
     case LAW_SHAPE:
-        return pool_text(pool,
-                         "%s: the measured times follow no line; measure more sizes and "
-                         "launches",
-                         what);
+        return pool_text(
+            pool, "%s: the measured times follow no line; measure more sizes and launches", what);
     case LAW_POINT:
         units_format_bytes((uint64_t)v->at_bytes, size, sizeof(size));
         return pool_text(pool,
@@ -220,33 +218,6 @@ static const char *shape_text(const struct showing *s)
     return text;
 }
 
-static double share_of(const struct forecast_point *p)
-{
-    const struct step_time *t = &p->time;
-    const double parts[BOUNDS] = {t->compute_s + t->bubble_s, t->exposed_s, t->parallel_s,
-                                  t->update_s};
-
-    return 100 * parts[p->bound] / t->step_s;
-}
-
-static const char *bound_text(const struct showing *s)
-{
-    const struct forecast *f = s->f;
-    const char *text = "";
-
-    for (size_t i = 0, last = SIZE_MAX; i < f->n; i++) {
-        const struct forecast_point *p = &f->points[i];
-
-        if (!is_given(p) || (last != SIZE_MAX && f->points[last].bound == p->bound))
-            continue;
-        text = pool_text(s->pool, "%s%s%s from %.0f node%s on (%s of the step)", text,
-                         *text ? "; " : "", bound_names[p->bound], p->nodes,
-                         p->nodes == 1 ? "" : "s", document_percent(s->pool, share_of(p)));
-        last = i;
-    }
-    return text;
-}
-
 static void answer_trust(const struct showing *s, const struct forecast_point *p)
 {
     const struct law_value *v = &p->law;
@@ -314,24 +285,6 @@ static const char *placed_text(const struct showing *s, const struct forecast_po
                ? "measure on several nodes"
                : pool_text(s->pool, "measure with %.3g ranks on each node, or say --per-node %.3g",
                            s->f->per_node, sum->per_node);
-}
-
-/* What no law prices, a measured step of the same kind shows. */
-static void groups_refused(const struct showing *s)
-{
-    const struct step_job *job = &s->f->job;
-
-    document_answer_more(
-        s->d,
-        pool_text(s->pool, "a forecast needs one rank a node, or --tp %.0f alone", s->f->per_node),
-        "--per-node 1");
-    document_answer_more(
-        s->d, "a measured step shows these groups",
-        pool_text(
-            s->pool,
-            "plumb run SUITE --hosts FILE --slots %.0f, with bench: step, model: %s, tp: %.0f, "
-            "pp: %.0f, ep: %.0f",
-            s->f->per_node, job->model->name, job->tp, job->pp, job->ep));
 }
 
 /* ---- points that have no forecast for the same reason */
@@ -406,20 +359,6 @@ static bool collect(const struct showing *s, size_t first, struct refused *out)
     return true;
 }
 
-/* From fewer ranks than are needed for the farthest the nearest has a forecast. */
-static const char *measure_text(const struct showing *s, const struct refused *r)
-{
-    double near = measure_at(r->first), far = measure_at(r->last);
-
-    if (r->first->refused != LAW_FAR)
-        return "measure";
-    if (r->first->law.ranks < r->first->law.most_ranks)
-        return pool_text(s->pool, "measure at %.0f ranks", near);
-    return near == far ? pool_text(s->pool, "measure at %.0f ranks", far)
-                       : pool_text(s->pool, "measure at %.0f ranks for %s, at %.0f for all", near,
-                                   nodes_text(s->pool, r->first->nodes), far);
-}
-
 static void answer_group(const struct showing *s, const struct refused *r)
 {
     const struct forecast *f = s->f;
@@ -431,9 +370,23 @@ static void answer_group(const struct showing *s, const struct refused *r)
                              "--micro 1");
     else if (p->refused == LAW_PLACED)
         document_answer_more(s->d, placed_text(s, p), command_of(f, p->refused_of));
-    else if (p->refused == LAW_GROUPS)
-        groups_refused(s);
-    else if (p->refused == LAW_DIVIDED)
+    else if (p->refused == LAW_GROUPS) {
+        /* What no law prices, a measured step of the same kind shows. */
+        const struct step_job *job = &s->f->job;
+
+        document_answer_more(s->d,
+                             pool_text(s->pool,
+                                       "a forecast needs one rank a node, or --tp %.0f alone",
+                                       s->f->per_node),
+                             "--per-node 1");
+        document_answer_more(
+            s->d, "a measured step shows these groups",
+            pool_text(
+                s->pool,
+                "plumb run SUITE --hosts FILE --slots %.0f, with bench: step, model: %s, tp: %.0f, "
+                "pp: %.0f, ep: %.0f",
+                s->f->per_node, job->model->name, job->tp, job->pp, job->ep));
+    } else if (p->refused == LAW_DIVIDED)
         document_answer_more(s->d,
                              pool_text(s->pool, "choose ranks that are a multiple of %.0f",
                                        f->job.tp * f->job.pp * f->job.ep),
@@ -441,32 +394,20 @@ static void answer_group(const struct showing *s, const struct refused *r)
     else if (p->refused == LAW_MEMORY)
         document_answer_more(s->d, "divide the model, or state the memory",
                              "--zero 3, --tp, --pp, --memory SIZE");
-    else
-        document_answer_more(s->d, measure_text(s, r), command_of(f, p->refused_of));
-}
+    else {
+        /* From fewer ranks than are needed for the farthest the nearest has a forecast. */
+        double near = measure_at(r->first), far = measure_at(r->last);
 
-static void answer_refused(const struct showing *s)
-{
-    struct refused r;
-
-    for (size_t i = 0; i < s->f->n; i++)
-        if (is_refused(&s->f->points[i]) && collect(s, i, &r))
-            answer_group(s, &r);
-}
-
-/* A part that the step needs, or that makes its interval narrower. */
-static void answer_missing(const struct showing *s)
-{
-    const struct forecast *f = s->f;
-    unsigned lacks = 0;
-
-    for (size_t i = 0; i < f->n; i++)
-        lacks |= f->points[i].time.lacks;
-    for (int what = 1; what < JOB_PARTS; what++)
-        if (lacks & 1u << what) {
-            document_answer(s->d, "Missing", "", TONE_LOW, part_name((enum bench_part_of)what));
-            document_answer_more(s->d, "measure", command_of(f, (enum bench_part_of)what));
-        }
+        document_answer_more(
+            s->d,
+            r->first->refused != LAW_FAR ? "measure"
+            : r->first->law.ranks < r->first->law.most_ranks
+                ? pool_text(s->pool, "measure at %.0f ranks", near)
+            : near == far ? pool_text(s->pool, "measure at %.0f ranks", far)
+                          : pool_text(s->pool, "measure at %.0f ranks for %s, at %.0f for all",
+                                      near, nodes_text(s->pool, r->first->nodes), far),
+            command_of(f, p->refused_of));
+    }
 }
 
 static void answer(const struct showing *s, const struct forecast_point *p)
@@ -486,13 +427,45 @@ static void answer(const struct showing *s, const struct forecast_point *p)
                                   document_number(s->pool, p->samples_s),
                                   document_number(s->pool, samples(p, p->high_s)),
                                   document_number(s->pool, samples(p, p->low_s))));
-        document_answer(s->d, "Bound by", "", TONE_NONE, bound_text(s));
+        const struct forecast *f = s->f;
+        const char *text = "";
+
+        for (size_t i = 0, last = SIZE_MAX; i < f->n; i++) {
+            const struct forecast_point *at = &f->points[i];
+
+            if (!is_given(at) || (last != SIZE_MAX && f->points[last].bound == at->bound))
+                continue;
+            const struct step_time *t = &at->time;
+            const double parts[BOUNDS] = {t->compute_s + t->bubble_s, t->exposed_s, t->parallel_s,
+                                          t->update_s};
+
+            text = pool_text(s->pool, "%s%s%s from %.0f node%s on (%s of the step)", text,
+                             *text ? "; " : "", bound_names[at->bound], at->nodes,
+                             at->nodes == 1 ? "" : "s",
+                             document_percent(s->pool, 100 * parts[at->bound] / t->step_s));
+            last = i;
+        }
+        document_answer(s->d, "Bound by", "", TONE_NONE, text);
         answer_trust(s, p);
     }
     answer_memory(s, p);
     forecast_answer_checks(s->pool, s->d, s->f);
-    answer_refused(s);
-    answer_missing(s);
+    struct refused r;
+
+    for (size_t i = 0; i < s->f->n; i++)
+        if (is_refused(&s->f->points[i]) && collect(s, i, &r))
+            answer_group(s, &r);
+    /* A part that the step needs, or that makes its interval narrower. */
+    const struct forecast *f = s->f;
+    unsigned lacks = 0;
+
+    for (size_t i = 0; i < f->n; i++)
+        lacks |= f->points[i].time.lacks;
+    for (int what = 1; what < JOB_PARTS; what++)
+        if (lacks & 1u << what) {
+            document_answer(s->d, "Missing", "", TONE_LOW, part_name((enum bench_part_of)what));
+            document_answer_more(s->d, "measure", command_of(f, (enum bench_part_of)what));
+        }
 }
 
 /* ---- the table ---- */
@@ -511,17 +484,6 @@ static const struct document_column columns[] = {
 
 #define COLUMNS (sizeof(columns) / sizeof(*columns))
 
-static void add_given(const struct showing *s, struct cell *row, const struct forecast_point *p)
-{
-    row[2] = cell_value(1e3 * p->time.step_s, "");
-    row[3] = cell_interval(p->time.step_s, p->low_s, p->high_s);
-    row[4] = cell_value(p->samples_s, "");
-    row[5] = cell_text(document_percent(s->pool, 100 * forecast_efficiency(s->f, p)));
-    row[6] = cell_value(1e3 * (p->time.compute_s + p->time.bubble_s), "");
-    row[7] = cell_value(1e3 * p->time.exposed_s, "");
-    row[8] = cell_word(bound_names[p->bound], TONE_NONE);
-}
-
 /* Those that have no forecast for one reason, one after another, are one row. */
 static void add_row(const struct showing *s, struct document_table *t, size_t first, size_t last)
 {
@@ -531,7 +493,13 @@ static void add_row(const struct showing *s, struct document_table *t, size_t fi
     row[0] = cell_text(span_text(s->pool, p->nodes, to->nodes, last - first + 1));
     row[1] = cell_text(span_text(s->pool, p->ranks, to->ranks, last - first + 1));
     if (is_given(p)) {
-        add_given(s, row, p);
+        row[2] = cell_value(1e3 * p->time.step_s, "");
+        row[3] = cell_interval(p->time.step_s, p->low_s, p->high_s);
+        row[4] = cell_value(p->samples_s, "");
+        row[5] = cell_text(document_percent(s->pool, 100 * forecast_efficiency(s->f, p)));
+        row[6] = cell_value(1e3 * (p->time.compute_s + p->time.bubble_s), "");
+        row[7] = cell_value(1e3 * p->time.exposed_s, "");
+        row[8] = cell_word(bound_names[p->bound], TONE_NONE);
         return;
     }
     row[8] = cell_word(is_refused(p) ? "refused" : "unknown", TONE_LOW);
@@ -566,35 +534,6 @@ static void item_law(const struct showing *s, enum bench_part_of what)
         document_item(s->d, pool_text(s->pool, "%s: %s", part_name(what), law->label));
 }
 
-static void show_host(const struct showing *s)
-{
-    const struct part_host *h = &s->f->parts->host;
-
-    document_item(
-        s->d, isnan(h->s)
-                  ? pool_text(s->pool,
-                              "what a step takes beside its operations: not measured, so "
-                              "nothing (%s)",
-                              command_of(s->f, JOB_STEP))
-                  : pool_text(s->pool,
-                              "what a step takes beside its operations: %s, of measured steps "
-                              "%son one rank",
-                              seconds(s->pool, fmax(0, h->s)), h->other ? "of other models " : ""));
-}
-
-static void show_crowd(const struct showing *s, const struct forecast_point *p)
-{
-    if (isnan(p->crowding))
-        document_item(s->d, pool_text(s->pool,
-                                      "groups that send at once: messages of %.0f ranks were not "
-                                      "measured, so up to twice as long: %s",
-                                      p->ranks, command_of(s->f, JOB_MESSAGE)));
-    else if (p->crowding > 1)
-        document_item(s->d,
-                      pool_text(s->pool, "groups that send at once: messages take %s times as long",
-                                document_number(s->pool, p->crowding)));
-}
-
 static void show_parts(const struct showing *s, const struct forecast_point *p_answer)
 {
     const struct parts *p = s->f->parts;
@@ -618,8 +557,27 @@ static void show_parts(const struct showing *s, const struct forecast_point *p_a
         document_item(s->d, pool_text(s->pool, "a launch: %s", seconds(s->pool, p->call_s)));
     for (int what = JOB_SUM; what <= JOB_MESSAGE; what++)
         item_law(s, (enum bench_part_of)what);
-    show_host(s);
-    show_crowd(s, p_answer);
+    const struct part_host *h = &s->f->parts->host;
+
+    document_item(
+        s->d, isnan(h->s)
+                  ? pool_text(s->pool,
+                              "what a step takes beside its operations: not measured, so "
+                              "nothing (%s)",
+                              command_of(s->f, JOB_STEP))
+                  : pool_text(s->pool,
+                              "what a step takes beside its operations: %s, of measured steps "
+                              "%son one rank",
+                              seconds(s->pool, fmax(0, h->s)), h->other ? "of other models " : ""));
+    if (isnan(p_answer->crowding))
+        document_item(s->d, pool_text(s->pool,
+                                      "groups that send at once: messages of %.0f ranks were not "
+                                      "measured, so up to twice as long: %s",
+                                      p_answer->ranks, command_of(s->f, JOB_MESSAGE)));
+    else if (p_answer->crowding > 1)
+        document_item(s->d,
+                      pool_text(s->pool, "groups that send at once: messages take %s times as long",
+                                document_number(s->pool, p_answer->crowding)));
     document_item(s->d,
                   isnan(p->hidden)
                       ? pool_text(s->pool, "overlap: not known, so between nothing and all: %s",

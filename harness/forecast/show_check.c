@@ -15,26 +15,6 @@ static const char *add_count(struct pool *pool, const char *words, const char *f
     return n > 1 ? add_words(pool, words, pool_text(pool, format, n)) : words;
 }
 
-/* "ZeRO 1, 2 stages": what of a measured step is not the default. */
-static const char *step_words(struct pool *pool, const struct part_step *s)
-{
-    const char *words = pool_text(pool, "buckets of %.4g MB", s->bucket / 1e6);
-
-    if (!s->overlap)
-        words = add_words(pool, words, "no overlap");
-    if (s->zero > 0)
-        words = add_words(pool, words, pool_text(pool, "ZeRO %.0f", s->zero));
-    words = add_count(pool, words, "tensor parallel %.0f", s->tp);
-    words = add_count(pool, words, "%.0f stages", s->pp);
-    words = add_count(pool, words, "%.0f micro-batches", s->micro);
-    words = add_count(pool, words, "experts over %.0f", s->ep);
-    if (s->servers > 0)
-        words = add_words(pool, words, pool_text(pool, "servers: %.0f", s->servers));
-    if (*s->update && strcmp(s->update, "none") != 0)
-        words = add_words(pool, words, s->update);
-    return words;
-}
-
 static double ratio_of(const struct forecast_check *c)
 {
     return c->point.time.step_s / c->step->s;
@@ -101,7 +81,22 @@ static void add_row(struct pool *pool, struct document *d, const struct forecast
     const struct forecast_point *p = &c->point;
 
     row[0] = cell_text(pool_text(pool, "%.0f", c->step->ranks));
-    row[1] = cell_text(step_words(pool, c->step));
+    /* "ZeRO 1, 2 stages": what of a measured step is not the default. */
+    const char *words = pool_text(pool, "buckets of %.4g MB", c->step->bucket / 1e6);
+
+    if (!c->step->overlap)
+        words = add_words(pool, words, "no overlap");
+    if (c->step->zero > 0)
+        words = add_words(pool, words, pool_text(pool, "ZeRO %.0f", c->step->zero));
+    words = add_count(pool, words, "tensor parallel %.0f", c->step->tp);
+    words = add_count(pool, words, "%.0f stages", c->step->pp);
+    words = add_count(pool, words, "%.0f micro-batches", c->step->micro);
+    words = add_count(pool, words, "experts over %.0f", c->step->ep);
+    if (c->step->servers > 0)
+        words = add_words(pool, words, pool_text(pool, "servers: %.0f", c->step->servers));
+    if (*c->step->update && strcmp(c->step->update, "none") != 0)
+        words = add_words(pool, words, c->step->update);
+    row[1] = cell_text(words);
     row[2] = cell_value(1e3 * c->step->s, "");
     if (c->left != CHECK_MADE) {
         row[6] = cell_word("left out", TONE_NONE);

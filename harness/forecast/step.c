@@ -162,17 +162,6 @@ static double calls_s(const struct timing *m, double calls)
     return isnan(m->costs->call_s) ? 0 : calls * m->costs->call_s;
 }
 
-/* A layer without a product reads its input and writes its output. Backward it reads the output's
- * gradient and its input, and writes the input's gradient. */
-static void add_moves(struct timing *m, double input, double output, struct part *p)
-{
-    double bytes = micro_batch(m->job) * m->job->element_bytes;
-    double moved = known(m, m->costs->stream(m->costs->arg, bytes), JOB_STREAM);
-
-    p->forward_s = fmax((input + output) * moved, calls_s(m, 1));
-    p->backward_s = fmax((output + 2 * input) * moved, calls_s(m, 1));
-}
-
 /* `before`: numbers that the layer before puts out. A layer that joins several has an output as
  * large as all of them. */
 static void add_compute(struct timing *m, const struct model_layer *l, double before,
@@ -184,28 +173,15 @@ static void add_compute(struct timing *m, const struct model_layer *l, double be
         p->forward_s = fmax(product, calls_s(m, 1));
         p->backward_s = fmax((double)l->backward * product, calls_s(m, l->backward));
     } else if (output > 0) {
-        add_moves(m, fmax(before, output), output, p);
+        /* A layer without a product reads its input and writes its output. Backward it reads the
+         * output's gradient and its input, and writes the input's gradient. */
+        double input = fmax(before, output);
+        double bytes = micro_batch(m->job) * m->job->element_bytes;
+        double moved = known(m, m->costs->stream(m->costs->arg, bytes), JOB_STREAM);
+
+        p->forward_s = fmax((input + output) * moved, calls_s(m, 1));
+        p->backward_s = fmax((output + 2 * input) * moved, calls_s(m, 1));
     }
-}
-
-/* Where the time of a step's passes is given, of the whole model on one rank, layers have it as they
- * have operations. Ranks that share a layer share its time. */
-static void share_compute(const struct step_job *job, const struct model_layer *l, double all_flop,
-                          struct part *p)
-{
-    double share = job->compute_s / job->micro / all_flop / (is_split(job, l) ? job->tp : 1);
-
-    p->forward_s = share * model_forward_flop(l, job->sequence);
-    p->backward_s = share * model_backward_flop(l, job->sequence);
-}
-
-static void add_parallel(struct timing *m, const struct model_layer *l, struct part *p)
-{
-    const struct step_job *job = m->job;
-    double sum = model_size_value(l->sum, job->sequence) * micro_batch(job) * job->element_bytes;
-    double s = is_split(job, l) ? inner_s(m, JOB_SUM, job->tp, sum) : 0;
-
-    *(l->split == MODEL_ROW ? &p->parallel_forward_s : &p->parallel_backward_s) += s;
 }
 
 /* Tokens go to their experts before the first layer of a block that has experts, and back behind
@@ -221,35 +197,6 @@ static void add_exchange(struct timing *m, const struct model_layer *l, bool edg
     p->parallel_backward_s += 2 * s;
 }
 
-/* Each rank gets the rows of its samples, behind the last table of a block; their gradients go back
- * before the backward pass. `rows`: numbers of a sample, of all tables of the block. */
-static void add_rows(struct timing *m, double rows, bool last, struct part *p)
-{
-    double bytes = rows * micro_batch(m->job) * m->job->element_bytes;
-    double s = last ? inner_s(m, JOB_EXCHANGE, m->job->dp, bytes) : 0;
-
-    p->parallel_forward_s += s;
-    p->parallel_backward_s += s;
-}
-
-static void add_parameters(const struct step_job *job, const struct model_layer *l, struct part *p)
-{
-    double parameters = (double)l->parameters / (is_split(job, l) ? job->tp : 1);
-
-    if (l->kind == MODEL_TABLE)
-        return;
-    p->parameters = parameters / (l->kind == MODEL_EXPERT ? job->ep : 1);
-    p->copies = job_copies(job, l->kind);
-    *(l->kind == MODEL_EXPERT ? &p->expert_sums : &p->sums) = p->parameters * job->element_bytes;
-}
-
-static bool is_edge(const struct model *model, size_t i)
-{
-    const struct model_layer *l = &model->layers[i];
-
-    return l->kind == MODEL_EXPERT && (!i || l[-1].kind != MODEL_EXPERT || l[-1].block != l->block);
-}
-
 static bool is_last_table(const struct model *model, size_t i)
 {
     const struct model_layer *l = &model->layers[i];
@@ -258,20 +205,15 @@ static bool is_last_table(const struct model *model, size_t i)
            (i + 1 == model->n_layers || l[1].kind != MODEL_TABLE || l[1].block != l->block);
 }
 
-static double flop_of(const struct step_job *job)
-{
-    double flop = 0;
-
-    for (size_t i = 0; i < job->model->n_layers; i++)
-        flop += model_forward_flop(&job->model->layers[i], job->sequence) +
-                model_backward_flop(&job->model->layers[i], job->sequence);
-    return flop;
-}
-
 static void make_parts(struct timing *m, struct part *parts)
 {
     const struct model *model = m->job->model;
-    double flop = flop_of(m->job), before = 0, rows = 0;
+    double all_flop = 0;
+
+    for (size_t i = 0; i < m->job->model->n_layers; i++)
+        all_flop += model_forward_flop(&m->job->model->layers[i], m->job->sequence) +
+                    model_backward_flop(&m->job->model->layers[i], m->job->sequence);
+    double flop = all_flop, before = 0, rows = 0;
 
     for (size_t i = 0; i < model->n_layers; i++) {
         const struct model_layer *l = &model->layers[i];
@@ -280,15 +222,46 @@ static void make_parts(struct timing *m, struct part *parts)
         parts[i] = (struct part){0};
         if (isnan(m->job->compute_s))
             add_compute(m, l, before, &parts[i]);
-        else
-            share_compute(m->job, l, flop, &parts[i]);
+        else {
+            /* Where the time of a step's passes is given, of the whole model on one rank, layers
+             * have it as they have operations. Ranks that share a layer share its time. */
+            double share =
+                m->job->compute_s / m->job->micro / flop / (is_split(m->job, l) ? m->job->tp : 1);
+
+            parts[i].forward_s = share * model_forward_flop(l, m->job->sequence);
+            parts[i].backward_s = share * model_backward_flop(l, m->job->sequence);
+        }
         before = output > 0 ? output : before;
         rows += l->kind == MODEL_TABLE ? output : 0;
-        add_rows(m, rows, is_last_table(model, i), &parts[i]);
+        /* Each rank gets the rows of its samples, behind the last table of a block; their gradients
+         * go back before the backward pass. `rows`: numbers of a sample, of all tables of the
+         * block. */
+        double bytes = rows * micro_batch(m->job) * m->job->element_bytes;
+        double rows_s = (is_last_table(model, i)) ? inner_s(m, JOB_EXCHANGE, m->job->dp, bytes) : 0;
+
+        parts[i].parallel_forward_s += rows_s;
+        parts[i].parallel_backward_s += rows_s;
         rows = is_last_table(model, i) ? 0 : rows;
-        add_parallel(m, l, &parts[i]);
-        add_exchange(m, l, is_edge(model, i), &parts[i]);
-        add_parameters(m->job, l, &parts[i]);
+        const struct step_job *job = m->job;
+        double sum =
+            model_size_value(l->sum, job->sequence) * micro_batch(job) * job->element_bytes;
+        double s = is_split(job, l) ? inner_s(m, JOB_SUM, job->tp, sum) : 0;
+
+        *(l->split == MODEL_ROW ? &parts[i].parallel_forward_s : &parts[i].parallel_backward_s) +=
+            s;
+        add_exchange(m, l,
+                     l->kind == MODEL_EXPERT &&
+                         (!i || l[-1].kind != MODEL_EXPERT || l[-1].block != l->block),
+                     &parts[i]);
+        struct part *p = &parts[i];
+        double parameters = (double)l->parameters / (is_split(m->job, l) ? m->job->tp : 1);
+
+        if (l->kind != MODEL_TABLE) {
+            p->parameters = parameters / (l->kind == MODEL_EXPERT ? m->job->ep : 1);
+            p->copies = job_copies(m->job, l->kind);
+            *(l->kind == MODEL_EXPERT ? &p->expert_sums : &p->sums) =
+                p->parameters * m->job->element_bytes;
+        }
     }
 }
 
@@ -492,19 +465,6 @@ static const struct bucket *group_at(const struct sharded *s, size_t turn)
     return &s->groups[turn / s->n % 2 ? s->n - 1 - at : at];
 }
 
-/* Gathers of the turns up to `ahead` later may begin when the turn before this one is done. Without
- * overlap the scatters are done, too. */
-static void gather_ahead(struct list *l, struct sharded *s, size_t turn)
-{
-    const struct step_job *job = l->m->job;
-    size_t ahead = job->overlap ? (size_t)job->prefetch : 0;
-
-    for (; s->gathered < s->turns && s->gathered <= turn + ahead; s->gathered++)
-        s->gathers[s->gathered] =
-            add_work(l, WORK_NETWORK, bucket_s(l, JOB_GATHER, group_at(s, s->gathered)),
-                     turn ? s->passes[turn - 1] : WORK_NONE, job->overlap ? WORK_NONE : s->scatter);
-}
-
 /* A bucket of gradients is scattered when it is full, or without overlap behind the pass. */
 static void list_turn(struct list *l, struct sharded *s, size_t turn, struct bucket *bucket)
 {
@@ -538,7 +498,15 @@ static void list_sharded(struct list *l)
     s.n = make_groups(l, s.groups);
     s.turns = 2 * s.n * listed(l->m->job);
     for (size_t turn = 0; turn < s.turns; turn++) {
-        gather_ahead(l, &s, turn);
+        /* Gathers of the turns up to `ahead` later may begin when the turn before this one is done.
+         * Without overlap the scatters are done, too. */
+        const struct step_job *job = l->m->job;
+        size_t ahead = job->overlap ? (size_t)job->prefetch : 0;
+
+        for (; s.gathered < s.turns && s.gathered <= turn + ahead; s.gathered++)
+            s.gathers[s.gathered] = add_work(
+                l, WORK_NETWORK, bucket_s(l, JOB_GATHER, group_at(&s, s.gathered)),
+                turn ? s.passes[turn - 1] : WORK_NONE, job->overlap ? WORK_NONE : s.scatter);
         if (turn / s.n % 2 && !(turn % s.n))
             bucket = bucket_before(l, l->range.to);
         list_turn(l, &s, turn, &bucket);
@@ -677,16 +645,6 @@ static void add_tail(struct timing *m, struct list *l, const struct stage *s, st
         t->sum_bytes += l->parts[i].sums + l->parts[i].expert_sums;
 }
 
-static void take_memory(const struct step_job *job, const struct stage *stages, struct step_time *t)
-{
-    for (size_t at = 0; at < (size_t)job->pp; at++) {
-        struct job_memory m = job_memory(job, at, stages[at].range.from, stages[at].range.to);
-
-        if (job_memory_all(&m) > job_memory_all(&t->memory))
-            t->memory = m;
-    }
-}
-
 /* The step ends with the stage that ends last: another than the busiest may have more gradients. */
 static void add_up(struct timing *m, struct list *l, struct stage *stages, struct step_time *t)
 {
@@ -717,13 +675,6 @@ static void add_up(struct timing *m, struct list *l, struct stage *stages, struc
         t->step_s = NAN;
 }
 
-static bool makes_sense(const struct step_job *job)
-{
-    return job->model->n_layers && job->batch > 0 && job->dp >= 1 && job->tp >= 1 && job->pp >= 1 &&
-           job->ep >= 1 && job->ep <= job->dp && job->micro >= 1 && job->zero <= 3 &&
-           !(job->zero >= 2 && job->micro > 1 && job->pp > 1) && listed(job) <= LISTED_MOST;
-}
-
 static int time_of(struct timing *m, struct list *l, struct step_time *time)
 {
     if (m->job->pp > (double)m->job->model->n_layers)
@@ -731,7 +682,13 @@ static int time_of(struct timing *m, struct list *l, struct step_time *time)
     struct stage *stages = xcalloc((size_t)m->job->pp, sizeof(*stages));
     bool divided = make_stages(m->job, l->parts, stages);
     if (divided) {
-        take_memory(m->job, stages, time);
+        for (size_t at = 0; at < (size_t)m->job->pp; at++) {
+            struct job_memory needed =
+                job_memory(m->job, at, stages[at].range.from, stages[at].range.to);
+
+            if (job_memory_all(&needed) > job_memory_all(&time->memory))
+                time->memory = needed;
+        }
         add_up(m, l, stages, time);
     }
     free(stages);
@@ -745,7 +702,9 @@ int step_time(const struct step_job *job, const struct step_costs *costs, struct
     int err = 0;
 
     *time = (struct step_time){.step_s = NAN};
-    if (!makes_sense(job))
+    if (!(job->model->n_layers && job->batch > 0 && job->dp >= 1 && job->tp >= 1 && job->pp >= 1 &&
+          job->ep >= 1 && job->ep <= job->dp && job->micro >= 1 && job->zero <= 3 &&
+          !(job->zero >= 2 && job->micro > 1 && job->pp > 1) && listed(job) <= LISTED_MOST))
         return -EINVAL;
     struct part *parts = xcalloc(layers + 1, sizeof(*parts));
     /* of a layer at most two works in each pass, and with a bucket of its own three sums */

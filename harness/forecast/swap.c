@@ -28,23 +28,18 @@ static int fail(struct swap_reading *in, const char *text)
     return -EINVAL;
 }
 
-static double known_product(const struct parts *p)
-{
-    double most = NAN;
-
-    for (size_t i = 0; i < p->n_products; i++)
-        most = fmax(most, p->products[i].limit);
-    return most;
-}
-
 /* The rate of the part that was measured: of the link, or the limit of rows. NaN: not known. */
 static double known_rate(const struct parts *p, enum swap_part part)
 {
+    double product = NAN;
+
+    for (size_t i = 0; i < p->n_products; i++)
+        product = fmax(product, p->products[i].limit);
     switch (part) {
     case SWAP_NETWORK:
         return p->laws[JOB_SUM].link_gbits;
     case SWAP_PRODUCTS:
-        return scales[part] * known_product(p);
+        return scales[part] * product;
     case SWAP_MEMORY:
         return scales[part] * p->stream_limit;
     case SWAPS:
@@ -93,15 +88,6 @@ static double look_up(struct swap_reading *in, enum swap_part part, const struct
     return best;
 }
 
-static double look_up_memory(struct swap_reading *in, const struct limits *limits,
-                             const char *entry)
-{
-    double gb;
-
-    return limits_lookup(limits, pool_text(in->pool, "%s.memory_gb", entry), &gb, NULL, NULL) ? NAN
-                                                                                              : gb;
-}
-
 static struct limits *load(const char *file, char *error, size_t len)
 {
     char *configs = suite_configs_folder();
@@ -122,8 +108,12 @@ static int read_entry(struct swap_reading *in, enum swap_part part, const char *
     if (!limits)
         return fail(in, error);
     *to = look_up(in, part, limits, entry);
-    if (part != SWAP_NETWORK)
-        in->memory_gb = look_up_memory(in, limits, entry);
+    if (part != SWAP_NETWORK) {
+        double gb;
+        in->memory_gb =
+            limits_lookup(limits, pool_text(in->pool, "%s.memory_gb", entry), &gb, NULL, NULL) ? NAN
+                                                                                               : gb;
+    }
     limits_free(limits);
     return *to > 0 ? 0
                    : fail(in, pool_text(in->pool,

@@ -80,18 +80,6 @@ static const struct foreign_format *format_of(const char *text, const json_t *js
     return NULL;
 }
 
-static const char *programs(struct pool *pool)
-{
-    const char *list = "", *last = "";
-
-    for (const struct foreign_format *f = foreign_formats; f->read; f++) {
-        if (strcmp(f->program, last) != 0)
-            list = pool_text(pool, "%s%s%s", list, *list ? ", " : "", f->program);
-        last = f->program;
-    }
-    return list;
-}
-
 /* A version that the output does not tell is taken. */
 static int check_version(struct foreign_reading *r)
 {
@@ -300,8 +288,14 @@ static int read_any(const char *text, struct foreign_reading *r)
     } else if (!err && d.damaged) {
         err = reading_bad(r, "its JSON is damaged or cut off: line %d: %s", d.why.line, d.why.text);
     } else if (!err) {
-        snprintf(r->error, r->len, "it is no output of a program that is known here: %s%s%s",
-                 programs(&out->pool),
+        const char *list = "", *last = "";
+
+        for (const struct foreign_format *f = foreign_formats; f->read; f++) {
+            if (strcmp(f->program, last) != 0)
+                list = pool_text(&out->pool, "%s%s%s", list, *list ? ", " : "", f->program);
+            last = f->program;
+        }
+        snprintf(r->error, r->len, "it is no output of a program that is known here: %s%s%s", list,
                  *r->prefixed ? "; most of its lines, but not all, begin like " : "", r->prefixed);
         err = -ENOENT;
     }

@@ -11,20 +11,6 @@
 
 #include "harness/foreign/foreign.h"
 
-/* All that outputs have of figures and names is ASCII: of UTF-16 another character becomes '?'. */
-static size_t from_utf16(char *to, const unsigned char *text, size_t size, bool little)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i + 1 < size; i += 2) {
-        unsigned unit = little ? text[i] | text[i + 1] << 8u : text[i] << 8u | text[i + 1];
-
-        if (unit != 0xfeff)
-            to[n++] = (char)(unit && unit < 0x80 ? unit : '?');
-    }
-    return n;
-}
-
 static char *decoded(struct foreign_reading *r, const char *text, size_t size)
 {
     const unsigned char *b = (const unsigned char *)text;
@@ -34,7 +20,17 @@ static char *decoded(struct foreign_reading *r, const char *text, size_t size)
     size_t n = 0, kept = 0;
 
     if (little || big) {
-        n = from_utf16(plain, b, size, little);
+        /* All that outputs have of figures and names is ASCII: of UTF-16 another character becomes
+         * '?'. */
+        size_t k = 0;
+
+        for (size_t i = 0; i + 1 < size; i += 2) {
+            unsigned unit = little ? b[i] | b[i + 1] << 8u : b[i] << 8u | b[i + 1];
+
+            if (unit != 0xfeff)
+                plain[k++] = (char)(unit && unit < 0x80 ? unit : '?');
+        }
+        n = k;
     } else {
         size_t mark = size > 2 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0;
 
@@ -77,11 +73,6 @@ struct lines {
     size_t n;
 };
 
-static bool is_blank(const char *line)
-{
-    return !line[strspn(line, " \t\r")];
-}
-
 /* Removes it from all lines if it is before more than half of them, and before each from the first
  * to the last that has it: what a launcher itself says, at either end, has none. */
 static bool strip(struct foreign_reading *r, struct lines *l, size_t which)
@@ -100,7 +91,7 @@ static bool strip(struct foreign_reading *r, struct lines *l, size_t which)
         with += has;
         last = has ? i : last;
         len = has ? (size_t)at[0].rm_eo : len;
-        without = has || is_blank(l->all[i].text) ? 0 : 1;
+        without = has || (!l->all[i].text[strspn(l->all[i].text, " \t\r")]) ? 0 : 1;
         n_without += without;
         since = with ? since + without : 0;
         whole = whole && !(has && since);
@@ -119,19 +110,6 @@ static bool strip(struct foreign_reading *r, struct lines *l, size_t which)
     }
     regfree(&prefix);
     return take;
-}
-
-static const char *text_of(struct pool *pool, const struct lines *l, const char *process)
-{
-    size_t size = 1;
-
-    for (size_t i = 0; i < l->n; i++)
-        size += strlen(l->all[i].text) + 1;
-    char *text = pool_alloc(pool, size, 1), *end = text;
-    for (size_t i = 0; i < l->n; i++)
-        if (!*l->all[i].process || !strcmp(l->all[i].process, process))
-            end += sprintf(end, "%s\n", l->all[i].text);
-    return text;
 }
 
 #define PROCESSES_MAX 4096 /* more different ones are none: another text */
@@ -153,7 +131,14 @@ static const char *text_of_one(struct foreign_reading *r, const struct lines *l)
     if (!n)
         processes[n++] = "";
     for (k = 0; k < n && n < PROCESSES_MAX; k++) {
-        const char *text = text_of(pool, l, processes[k]);
+        size_t size = 1;
+
+        for (size_t i = 0; i < l->n; i++)
+            size += strlen(l->all[i].text) + 1;
+        char *text = pool_alloc(pool, size, 1), *end = text;
+        for (size_t i = 0; i < l->n; i++)
+            if (!*l->all[i].process || !strcmp(l->all[i].process, processes[k]))
+                end += sprintf(end, "%s\n", l->all[i].text);
 
         if (!foreign_is_known(text))
             continue;
@@ -170,23 +155,6 @@ static const char *text_of_one(struct foreign_reading *r, const struct lines *l)
     return NULL;
 }
 
-static struct lines lines_of(struct pool *pool, const char *text)
-{
-    struct lines l = {.n = 0};
-    size_t room = 1;
-
-    for (const char *at = text; *at; at++)
-        room += *at == '\n';
-    l.all = pool_alloc(pool, room, sizeof(*l.all));
-    while (*text) {
-        size_t n = strcspn(text, "\n");
-
-        l.all[l.n++] = (struct line){pool_text(pool, "%.*s", (int)n, text), ""};
-        text += n + (text[n] == '\n');
-    }
-    return l;
-}
-
 const char *plain_text(struct foreign_reading *r, const char *text, size_t size)
 {
     struct pool *pool = &r->out->pool;
@@ -196,7 +164,19 @@ const char *plain_text(struct foreign_reading *r, const char *text, size_t size)
         reading_bad(r, "it has bytes that are no text");
     if (!plain || foreign_is_known(plain))
         return plain;
-    struct lines l = lines_of(pool, plain);
+    const char *rest = plain;
+    struct lines l = {.n = 0};
+    size_t room = 1;
+
+    for (const char *at = rest; *at; at++)
+        room += *at == '\n';
+    l.all = pool_alloc(pool, room, sizeof(*l.all));
+    while (*rest) {
+        size_t n = strcspn(rest, "\n");
+
+        l.all[l.n++] = (struct line){pool_text(pool, "%.*s", (int)n, rest), ""};
+        rest += n + (rest[n] == '\n');
+    }
     size_t which = 0;
     for (size_t rounds = 0; !found && !*r->error && rounds < 4 && which < N_PREFIXES; rounds++) {
         for (which = 0; which < N_PREFIXES && !strip(r, &l, which);)

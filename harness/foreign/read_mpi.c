@@ -112,23 +112,18 @@ static int osu_row(struct foreign_reading *r, const struct words *header, const 
     return err || line->n_figures ? err : reading_bad(r, "it has no column that is known");
 }
 
-/* Facts are compared word by word. */
-static const char *hyphened(struct foreign_reading *r, const char *text)
-{
-    char *copy = (char *)pool_text(&r->out->pool, "%s", text);
-
-    for (char *at = copy; (at = strchr(at, ' ')) != NULL;)
-        *at = '-';
-    return copy;
-}
-
 /* With -T all a title has a table for each type, and each table names its own. */
 int read_osu(struct foreign_reading *r)
 {
     const char *title = reading_match(r, r->text, "^# OSU (.*)$"), *at = r->text, *line;
     const char *memory = reading_match(r, title, "^MPI-([A-Z]+)");
     const char *test = reading_match(r, title, "^MPI[-A-Z]* (.*) v[0-9]");
-    struct osu of = {.test = hyphened(r, test),
+    /* Facts are compared word by word. */
+    char *copy = (char *)pool_text(&r->out->pool, "%s", test);
+
+    for (char *blank = copy; (blank = strchr(blank, ' ')) != NULL;)
+        *blank = '-';
+    struct osu of = {.test = copy,
                      .memory = memory,
                      .dtype = "",
                      .pairs = reading_match(r, r->text, "^# \\[ pairs: *([0-9]+) *\\]"),

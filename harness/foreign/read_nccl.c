@@ -311,18 +311,6 @@ static size_t ranks_of(const json_t *config)
     return whole ? n : n * each;
 }
 
-static size_t groups_of(const json_t *devices)
-{
-    size_t most = 0;
-
-    for (size_t i = 0; i < json_array_size(devices); i++) {
-        size_t group =
-            (size_t)json_integer_value(json_object_get(json_array_get(devices, i), "group"));
-        most = group > most ? group : most;
-    }
-    return most + 1;
-}
-
 static size_t nodes_of(const json_t *devices)
 {
     struct hosts hosts = {0};
@@ -369,17 +357,6 @@ static long option_of(const json_t *args, char letter, const char *name, long no
     return value;
 }
 
-/* NCCL before 2.27 knows no symmetric memory: there -R 2 is -R 1. */
-static const char *registered_of(const json_t *args, json_int_t library)
-{
-    long value = option_of(args, 'R', "local_register", 0);
-
-    return value < 0                        ? ""
-           : !value                         ? "none"
-           : value == 2 && library >= 22700 ? "symmetric"
-                                            : "local";
-}
-
 static enum blocking blocking_of(struct foreign_reading *r, const json_t *config,
                                  const json_t *args)
 {
@@ -419,7 +396,15 @@ int read_nccl_json(struct foreign_reading *r)
     const json_t *list = json_object_get(r->json, "results");
     json_int_t version = json_integer_value(json_object_get(r->json, "version"));
     const char *program = json_string_value(json_array_get(args, 0));
-    struct nccl n = {.groups = groups_of(json_object_get(config, "devices"))};
+    const json_t *devices = json_object_get(config, "devices");
+    size_t most = 0;
+
+    for (size_t i = 0; i < json_array_size(devices); i++) {
+        size_t group =
+            (size_t)json_integer_value(json_object_get(json_array_get(devices, i), "group"));
+        most = group > most ? group : most;
+    }
+    struct nccl n = {.groups = most + 1};
     int err = 0;
 
     if (version > NCCL_JSON_VERSION && !r->any_version) {
@@ -445,8 +430,14 @@ int read_nccl_json(struct foreign_reading *r)
     n.aggregate = json_count(r, config, "aggregated_iterations");
     n.graph = json_count(r, config, "graph");
     n.each = strcmp(json_count(r, config, "nthreads"), "1") ? "" : json_count(r, config, "ngpus");
+    /* NCCL before 2.27 knows no symmetric memory: there -R 2 is -R 1. */
+    long value = option_of(args, 'R', "local_register", 0);
     n.registered =
-        registered_of(args, json_integer_value(json_object_get(r->json, "nccl_version")));
+        value < 0 ? ""
+        : !value  ? "none"
+        : value == 2 && json_integer_value(json_object_get(r->json, "nccl_version")) >= 22700
+            ? "symmetric"
+            : "local";
     set_queue(&n, json_count(r, config, "iterations"), blocking_of(r, config, args));
     r->out->command = joined(r, args);
     size_t before = r->out->n;
@@ -539,19 +530,6 @@ static int read_place_text(struct foreign_reading *r, const struct nccl *n, cons
     return err;
 }
 
-/* hypercube_perf leaves the column of the reduction blank: the word there is that of the root. */
-static void fill_gap(struct words *w, const struct columns *c)
-{
-    static char none[] = "none";
-
-    if (c->redop == SIZE_MAX || c->redop >= w->n || w->n == READING_WORDS ||
-        !strchr("-0123456789", *w->all[c->redop]))
-        return;
-    memmove(&w->all[c->redop + 1], &w->all[c->redop], (w->n - c->redop) * sizeof(*w->all));
-    w->all[c->redop] = none;
-    w->n++;
-}
-
 static int read_results(struct foreign_reading *r, const struct nccl *n)
 {
     struct columns c = {0};
@@ -571,7 +549,16 @@ static int read_results(struct foreign_reading *r, const struct nccl *n)
             continue;
         if (!known)
             return reading_bad(r, "its columns are not those of a known version");
-        fill_gap(&w, &c);
+        /* hypercube_perf leaves the column of the reduction blank: the word there is that of the
+         * root. */
+        static char none[] = "none";
+
+        if (c.redop != SIZE_MAX && c.redop < w.n && w.n != READING_WORDS &&
+            strchr("-0123456789", *w.all[c.redop])) {
+            memmove(&w.all[c.redop + 1], &w.all[c.redop], (w.n - c.redop) * sizeof(*w.all));
+            w.all[c.redop] = none;
+            w.n++;
+        }
         if (w.n < c.n)
             return reading_bad(r, "a line of its results has %zu columns, not %zu", w.n, c.n);
         /* too small for all ranks: it has a time and no rate, and nothing was moved */
@@ -618,17 +605,6 @@ static int read_ranks(struct foreign_reading *r, struct nccl *n)
                        firsts);
 }
 
-/* Up to 2.18 the line of -z 2 is that of 1 in some versions: what names a barrier has one. */
-static enum blocking blocking_text(struct foreign_reading *r)
-{
-    const char *how = reading_match(r, r->text, "^# Blocking Enabled: (.*)$");
-
-    return !*how                            ? BLOCK_NONE
-           : strstr(how, "outer iteration") ? BLOCK_GROUP
-           : strstr(how, "no barrier")      ? BLOCK_EACH
-                                            : BLOCK_BARRIER;
-}
-
 int read_nccl_text(struct foreign_reading *r)
 {
     struct nccl n = {.maker = *reading_match(r, r->text, "(rccl-(tests|library))") ? "AMD" : "",
@@ -648,8 +624,14 @@ int read_nccl_text(struct foreign_reading *r)
     n.aggregate = reading_match(r, r->text, "^# nThread .* agg iters: ([0-9]+)");
     n.graph = reading_match(r, r->text, "^# nThread .* graph: ([0-9]+)");
     n.each = reading_match(r, r->text, "^# nThread 1 nGpus ([0-9]+) ");
+    /* Up to 2.18 the line of -z 2 is that of 1 in some versions: what names a barrier has one. */
+    const char *how = reading_match(r, r->text, "^# Blocking Enabled: (.*)$");
+
     set_queue(&n, reading_match(r, r->text, "^# nThread .*warmup iters: [0-9]+ iters: ([0-9]+)"),
-              blocking_text(r));
+              !*how                            ? BLOCK_NONE
+              : strstr(how, "outer iteration") ? BLOCK_GROUP
+              : strstr(how, "no barrier")      ? BLOCK_EACH
+                                               : BLOCK_BARRIER);
     size_t ends = reading_count(r->text, "^# Avg bus bandwidth");
     if (!ends)
         return reading_bad(r, "it is cut off: it has no line 'Avg bus bandwidth'");

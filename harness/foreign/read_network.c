@@ -10,20 +10,6 @@
 
 #include "harness/foreign/foreign.h"
 
-/* Of --bidir the start has a flag since 3.13. From 3.8 on the reverse sums have names of their own;
- * before, they stand there twice under one. Each direction has its streams. */
-static bool is_both(const struct foreign_reading *r)
-{
-    const json_t *test = reading_at(r->json, "start.test_start");
-
-    return json_integer_value(json_object_get(test, "bidir")) == 1 || strstr(r->twice, "sum") ||
-           reading_at(r->json, "end.sum_sent_bidir_reverse") ||
-           reading_at(r->json, "end.sum_received_bidir_reverse") ||
-           (json_integer_value(json_object_get(test, "num_streams")) > 0 &&
-            (json_int_t)json_array_size(reading_at(r->json, "end.streams")) >
-                json_integer_value(json_object_get(test, "num_streams")));
-}
-
 /* Was a rate asked for? Versions have it at one place or two; old ones do not tell. */
 static bool is_paced(const struct foreign_reading *r)
 {
@@ -43,7 +29,12 @@ static void iperf3_start(struct foreign_reading *r, struct foreign_line *line)
                  *n = json_object_get(test, "num_streams");
     const json_t *seconds = reading_at(r->json, "start.timestamp.timesecs");
     bool reverse = json_integer_value(json_object_get(test, "reverse")) == 1;
-    bool both = is_both(r);
+    bool both = json_integer_value(json_object_get(test, "bidir")) == 1 ||
+                strstr(r->twice, "sum") || reading_at(r->json, "end.sum_sent_bidir_reverse") ||
+                reading_at(r->json, "end.sum_received_bidir_reverse") ||
+                (json_integer_value(json_object_get(test, "num_streams")) > 0 &&
+                 (json_int_t)json_array_size(reading_at(r->json, "end.streams")) >
+                     json_integer_value(json_object_get(test, "num_streams")));
     time_t when = (time_t)json_integer_value(seconds);
     struct tm utc;
     char text[32];

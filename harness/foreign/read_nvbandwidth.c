@@ -266,12 +266,6 @@ int read_nvbandwidth_json(struct foreign_reading *r)
 
 /* ---- Text ---- */
 
-/* The part that a description names: "Read1", "Write2", "Total". */
-static size_t part_of(const char *description)
-{
-    return strstr(description, "Total ") ? 2 : strstr(description, "2 bandwidth") ? 1 : 0;
-}
-
 struct text_state {
     const char *at;
     const char *test; /* that runs; NULL: none */
@@ -304,7 +298,10 @@ static int read_row(struct foreign_reading *r, const struct words *words, size_t
 /* Behind a description: the numbers of the columns, the rows, an empty line, the sum. */
 static int read_matrix_text(struct foreign_reading *r, struct text_state *s, const char *line)
 {
-    size_t part = part_of(line), columns, cells = 0;
+    size_t part = strstr(line, "Total ")        ? 2
+                  : strstr(line, "2 bandwidth") ? 1
+                                                : 0,
+           columns, cells = 0;
     struct words words;
     double sum = 0, told;
     int err = 0;

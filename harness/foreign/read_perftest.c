@@ -265,21 +265,6 @@ static void add_settings_json(struct foreign_reading *r, struct foreign_line *li
     }
 }
 
-static void latency_json(struct foreign_line *line, const json_t *results)
-{
-    static const char *const names[][2] = {
-        {"p50", "t_typical"},     {"mean", "t_avg"},           {"min", "t_min"},
-        {"p99", "percentile_99"}, {"p999", "percentile_99.9"},
-    };
-
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-        double value = json_number_value(json_object_get(results, names[i][1]));
-
-        if (isfinite(value) && value > 0)
-            reading_figure(line, "latency", names[i][0], value, PRINTED_US);
-    }
-}
-
 int read_perftest_json(struct foreign_reading *r)
 {
     const json_t *results = json_object_get(r->json, "results");
@@ -295,7 +280,17 @@ int read_perftest_json(struct foreign_reading *r)
     add_settings_json(r, line);
     line->samples = (uint64_t)json_integer_value(json_object_get(results, "n_iterations"));
     if (!average) {
-        latency_json(line, results);
+        static const char *const names[][2] = {
+            {"p50", "t_typical"},     {"mean", "t_avg"},           {"min", "t_min"},
+            {"p99", "percentile_99"}, {"p999", "percentile_99.9"},
+        };
+
+        for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+            double value = json_number_value(json_object_get(results, names[i][1]));
+
+            if (isfinite(value) && value > 0)
+                reading_figure(line, "latency", names[i][0], value, PRINTED_US);
+        }
         return line->n_figures ? 0 : reading_bad(r, "its results have no figure that is known");
     }
     return add_bandwidth(r, line, size, json_number_value(average),

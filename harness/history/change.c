@@ -105,26 +105,6 @@ static bool fit_across(struct change_search *s, size_t end, size_t *begin)
            (s->slip.line.total > 0) == now->up;
 }
 
-/* How many of the newest values are off the slip that was fitted to x[begin..end). */
-static size_t count_off(const struct change_search *s, size_t begin, size_t end)
-{
-    size_t from = begin + s->slip.line.before;
-
-    return change_slip_off(s->x + from, end - from,
-                           SLIP_LEFT * fmin(s->slip.variance, SLIP_CALM * s->calm));
-}
-
-/* The newest value is held against the slip that the others are on. */
-static void change_slip_extend(struct change_search *s, size_t end)
-{
-    size_t drawn = s->points[s->n_segments - 2].end;
-
-    if (end - change_newest(s)->begin < CHANGE_TAIL || end > drawn + SLIP_DRAWN)
-        change_slip_follow(s, end);
-    else
-        s->x[end - 1] -= s->slope * (double)(end - 1 - drawn);
-}
-
 /* Where the newest change is a slip: are the newest of x[0..end) on it still? Where they left it is
  * found, too. */
 static bool change_slip_follow(struct change_search *s, size_t end)
@@ -134,8 +114,12 @@ static bool change_slip_follow(struct change_search *s, size_t end)
 
     memcpy(s->x + at, s->raw + at, (end - at) * sizeof(*s->x));
     fits = fit_across(s, end, &begin);
-    if (fits)
-        off = count_off(s, begin, end);
+    if (fits) {
+        /* How many of the newest values are off the slip that was fitted to x[begin..end). */
+        size_t from = begin + s->slip.line.before;
+        off = change_slip_off(s->x + from, end - from,
+                              SLIP_LEFT * fmin(s->slip.variance, SLIP_CALM * s->calm));
+    }
     if (off)
         fits = was && fit_across(s, end - off, &begin); /* it ends once */
     if (fits) {
@@ -244,17 +228,6 @@ static void change_slip_look(struct change_search *s, size_t end)
  * away again (tests/selftest/history.c). */
 #define LENGTH_MAIN 5
 static const double shares[CHANGE_LENGTHS] = {0.1, 6, 0.3, 1};
-
-static void prepare_knots(struct change_search *s)
-{
-    for (size_t c = 0; c < CHANGE_LENGTHS; c++)
-        for (size_t i = 0; i < CHANGE_KNOTS; i++) {
-            double root = (double)i / (CHANGE_KNOTS - 1); /* freedom: from infinity down to 2 */
-
-            s->knots[c][i] =
-                dist_t_quantile(1 - s->level * shares[c] / 2, i ? 2 / (root * root) : INFINITY);
-        }
-}
 
 static size_t length_of(size_t k)
 {
@@ -403,21 +376,6 @@ static void change_forget_records(struct change_search *s, size_t end)
         s->record[i] = 0;
 }
 
-static void add_step(struct change_search *s, size_t end, const struct change_find *step)
-{
-    size_t begin = change_newest(s)->begin, from, head;
-
-    from = end - begin > CHANGE_WINDOW + CHANGE_TAIL ? end - CHANGE_WINDOW - CHANGE_TAIL : begin;
-    head = s->n_segments > 1 ? CHANGE_SHORT : CHANGE_FIRST;
-    if (end - from > head + CHANGE_TAIL)
-        head = end - from - CHANGE_TAIL;
-    change_add_point(s, CHANGE_STEP,
-                     from + change_split(s->x + from, end - from, head, CHANGE_SHORT), end, step->p,
-                     step->up);
-    change_forget_records(s, end);
-    change_learn_anew(s, end);
-}
-
 /* What the newest values say of a new level is weighed against a slip that explains them as well.
  */
 static bool is_of_slip(struct change_search *s, size_t end, struct change_find *step)
@@ -440,30 +398,34 @@ static void look(struct change_search *s, size_t end)
 {
     struct change_find step;
 
-    if (s->slips)
-        change_slip_extend(s, end);
+    if (s->slips) {
+        /* The newest value is held against the slip that the others are on. */
+        size_t drawn = s->points[s->n_segments - 2].end;
+
+        if (end - change_newest(s)->begin < CHANGE_TAIL || end > drawn + SLIP_DRAWN)
+            change_slip_follow(s, end);
+        else
+            s->x[end - 1] -= s->slope * (double)(end - 1 - drawn);
+    }
     change_noise_at(s->x, end, s->segments, s->n_segments, noise_at(s, end));
     step = strongest(s, end);
     if (change_step_goes_on(s, end, false) || (step.part >= 1 && is_of_slip(s, end, &step)))
         return;
-    if (step.part >= 1)
-        add_step(s, end, &step);
-    else
+    if (step.part >= 1) {
+        size_t begin = change_newest(s)->begin, from, head;
+
+        from =
+            end - begin > CHANGE_WINDOW + CHANGE_TAIL ? end - CHANGE_WINDOW - CHANGE_TAIL : begin;
+        head = s->n_segments > 1 ? CHANGE_SHORT : CHANGE_FIRST;
+        if (end - from > head + CHANGE_TAIL)
+            head = end - from - CHANGE_TAIL;
+        change_add_point(s, CHANGE_STEP,
+                         from + change_split(s->x + from, end - from, head, CHANGE_SHORT), end,
+                         step.p, step.up);
+        change_forget_records(s, end);
+        change_learn_anew(s, end);
+    } else
         change_slip_look(s, end);
-}
-
-static void prepare(struct change_search *s)
-{
-    /* Every point has CHANGE_SHORT values behind it. */
-    size_t most = s->n / CHANGE_SHORT + 2;
-
-    s->x = xmemdup(s->raw, s->n * sizeof(*s->x));
-    s->segments = xcalloc(most, sizeof(*s->segments));
-    s->points = xcalloc(most, sizeof(*s->points));
-    s->record = xcalloc(s->n + 1, sizeof(*s->record));
-    s->noises = xcalloc(CHANGE_TAIL + 1, sizeof(*s->noises));
-    s->n_segments = 1;
-    prepare_knots(s);
 }
 
 /* Places among the values that are there, to places in the series. */
@@ -488,7 +450,22 @@ static void search(const double *raw, size_t n, const size_t *places,
                               .least = options->least,
                               .least_slip = options->least_slip};
 
-    prepare(&s);
+    /* Every point has CHANGE_SHORT values behind it. */
+    size_t most = s.n / CHANGE_SHORT + 2;
+
+    s.x = xmemdup(s.raw, s.n * sizeof(*s.x));
+    s.segments = xcalloc(most, sizeof(*s.segments));
+    s.points = xcalloc(most, sizeof(*s.points));
+    s.record = xcalloc(s.n + 1, sizeof(*s.record));
+    s.noises = xcalloc(CHANGE_TAIL + 1, sizeof(*s.noises));
+    s.n_segments = 1;
+    for (size_t c = 0; c < CHANGE_LENGTHS; c++)
+        for (size_t i = 0; i < CHANGE_KNOTS; i++) {
+            double root = (double)i / (CHANGE_KNOTS - 1); /* freedom: from infinity down to 2 */
+
+            s.knots[c][i] =
+                dist_t_quantile(1 - s.level * shares[c] / 2, i ? 2 / (root * root) : INFINITY);
+        }
     for (size_t end = 1; end <= n; end++)
         look(&s, end);
     if (s.n_segments > 1) {

@@ -93,25 +93,21 @@ static size_t distances(const double *x, size_t at, const struct change_segment 
     return at - begin;
 }
 
-/* Of n values around 0, for lags up to CHANGE_LAGS; the mean being their own, it lacks 1 / n. */
-static void correlate(const double *rest, size_t n, double *correlation)
-{
-    double sum[CHANGE_LAGS + 1] = {0}; /* all lags at once: none waits for its own sum */
-
-    for (size_t i = 0; i < n; i++)
-        for (size_t lag = 0; lag <= CHANGE_LAGS && lag <= i; lag++)
-            sum[lag] += rest[i] * rest[i - lag];
-    for (size_t lag = 1; lag <= CHANGE_LAGS; lag++)
-        correlation[lag] = sum[0] > 0 && lag < n ? sum[lag] / sum[0] + 1 / (double)n : 0;
-}
-
 /* How correlation in time makes a mean of k less sure. */
 static void find_growth(const double *rest, size_t n, double *growth)
 {
     double correlation[CHANGE_LAGS + 1], more = ((double)n - GROWTH_FROM) / GROWTH_OVER;
     double errors = GROWTH_LESS - GROWTH_MORE * fmin(1, fmax(0, more));
+    /* Of n values around 0, for lags up to CHANGE_LAGS; the mean being their own, it lacks 1 / n.
+     */
+    double products[CHANGE_LAGS + 1] = {0}; /* all lags at once: none waits for its own sum */
 
-    correlate(rest, n, correlation);
+    for (size_t i = 0; i < n; i++)
+        for (size_t lag = 0; lag <= CHANGE_LAGS && lag <= i; lag++)
+            products[lag] += rest[i] * rest[i - lag];
+    for (size_t lag = 1; lag <= CHANGE_LAGS; lag++)
+        correlation[lag] =
+            products[0] > 0 && lag < n ? products[lag] / products[0] + 1 / (double)n : 0;
     for (size_t k = 1; k <= CHANGE_TAIL; k++) {
         double sum = 0, chance = 0;
 
@@ -199,16 +195,6 @@ static double first_of(size_t j, size_t k, size_t q, size_t m)
     return fmin(sum, 1);
 }
 
-/* Distances seen before that lie at least as far out as `cut`, on its side. */
-static size_t beyond(const struct change_noise *noise, double cut, bool up)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < noise->n_rest; i++)
-        n += up ? noise->rest[i] >= cut : noise->rest[i] <= cut;
-    return n;
-}
-
 double change_chance(const struct change_noise *noise, const double *sorted, size_t k)
 {
     bool up = sorted[k / 2] > noise->level;
@@ -220,7 +206,12 @@ double change_chance(const struct change_noise *noise, const double *sorted, siz
 
         if ((cut > 0) != up)
             break;
-        least = fmin(least, first_of(j, k, beyond(noise, cut, up), noise->n_rest));
+        /* Distances seen before that lie at least as far out as `cut`, on its side. */
+        size_t n = 0;
+
+        for (size_t i = 0; i < noise->n_rest; i++)
+            n += up ? noise->rest[i] >= cut : noise->rest[i] <= cut;
+        least = fmin(least, first_of(j, k, n, noise->n_rest));
     }
     return least;
 }
@@ -271,20 +262,6 @@ size_t change_split(const double *x, size_t n, size_t head, size_t tail)
     return at;
 }
 
-/* The log likelihood of a step at `at`, less what all places share. */
-static double likelihood(const double *x, size_t at, size_t n, double before, double after,
-                         double sd)
-{
-    double sum = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        double away = fmin(fabs(x[i] - (i < at ? before : after)) / sd, 2 * CHANGE_CLIP);
-
-        sum -= away * away / 2;
-    }
-    return sum;
-}
-
 /* The smallest range of places that holds the step between two levels with 95 %: of x[0..n). */
 static void change_place(const double *x, size_t n, double before, double after, double sd,
                          size_t *low, size_t *high)
@@ -293,7 +270,15 @@ static void change_place(const double *x, size_t n, double before, double after,
     double weight[2 * CHANGE_WINDOW];
 
     for (size_t at = 1; at < n; at++) {
-        weight[at] = likelihood(x, at, n, before, after, sd);
+        /* The log likelihood of a step at `at`, less what all places share. */
+        double log_of_all = 0;
+
+        for (size_t i = 0; i < n; i++) {
+            double away = fmin(fabs(x[i] - (i < at ? before : after)) / sd, 2 * CHANGE_CLIP);
+
+            log_of_all -= away * away / 2;
+        }
+        weight[at] = log_of_all;
         best = fmax(best, weight[at]);
     }
     for (size_t at = 1; at < n; at++)
@@ -394,35 +379,6 @@ static struct stretch stretch_of(const struct segmented *d, size_t i, const stru
     return v;
 }
 
-/* The last value before the slip is told from those that the change after it leaves. */
-static size_t last_before(const struct segmented *d, size_t i, const struct change_point *p,
-                          const struct stretch *v)
-{
-    size_t end = end_of(d, i + 1), last = end > p->seen + CHANGE_SHORT ? p->seen - 1 : 0;
-
-    if (!last)
-        last = end > v->first + CHANGE_SHORT ? end - 1 - CHANGE_SHORT : v->first;
-    return last > v->first ? (last - v->first) / v->thin : 0;
-}
-
-static void fill_slip(const struct change_ramp *ramp, const struct change_ramp_range *range,
-                      const struct stretch *v, struct change_point *p)
-{
-    double a_run = ramp->total / (double)((ramp->end - ramp->before) * v->thin);
-
-    p->before = exp(ramp->level);
-    p->after = exp(ramp->level + ramp->total);
-    p->ratio = exp(ramp->total);
-    p->low = exp(range->low);
-    p->high = exp(range->high);
-    p->goes_on = range->goes_on;
-    p->a_run = exp(a_run);
-    p->a_run_low = exp(range->run_low / (double)v->thin);
-    p->a_run_high = exp(range->run_high / (double)v->thin);
-    p->at_low = v->first + range->before_low * v->thin + 1;
-    p->at_high = v->first + range->before_high * v->thin + 1;
-}
-
 /* The slip between two segments, or the step that explains its values as well. */
 static void describe_slip(const struct segmented *d, size_t i, struct change_point *p)
 {
@@ -435,8 +391,13 @@ static void describe_slip(const struct segmented *d, size_t i, struct change_poi
 
     memcpy(d->x + now->begin, d->raw + now->begin, (v.end - now->begin) * sizeof(*d->x));
     n = thin_out(d->x + v.begin, v.end - v.begin, v.thin, thinned);
+    /* The last value before the slip is told from those that the change after it leaves. */
+    size_t end = end_of(d, i + 1), last = end > p->seen + CHANGE_SHORT ? p->seen - 1 : 0;
+
+    if (!last)
+        last = end > v.first + CHANGE_SHORT ? end - 1 - CHANGE_SHORT : v.first;
     change_ramp_fit(thinned, n, v.begin < CHANGE_FIRST ? CHANGE_FIRST : CHANGE_SHORT,
-                    last_before(d, i, p, &v), &ramp, &range);
+                    last > v.first ? (last - v.first) / v.thin : 0, &ramp, &range);
     p->at = now->begin = v.first + ramp.before * v.thin + 1;
     if (range.is_step) {
         p->kind = CHANGE_STEP;
@@ -445,7 +406,19 @@ static void describe_slip(const struct segmented *d, size_t i, struct change_poi
     }
     p->end = v.first + ramp.end * v.thin;
     p->end = p->end < end_of(d, i + 1) ? p->end : end_of(d, i + 1) - 1;
-    fill_slip(&ramp, &range, &v, p);
+    double a_run = ramp.total / (double)((ramp.end - ramp.before) * v.thin);
+
+    p->before = exp(ramp.level);
+    p->after = exp(ramp.level + ramp.total);
+    p->ratio = exp(ramp.total);
+    p->low = exp(range.low);
+    p->high = exp(range.high);
+    p->goes_on = range.goes_on;
+    p->a_run = exp(a_run);
+    p->a_run_low = exp(range.run_low / (double)v.thin);
+    p->a_run_high = exp(range.run_high / (double)v.thin);
+    p->at_low = v.first + range.before_low * v.thin + 1;
+    p->at_high = v.first + range.before_high * v.thin + 1;
     change_straighten(d->x, p->at, p->end + 1, log(p->a_run));
 }
 

@@ -72,27 +72,6 @@ static double median_nearby(const double *x)
     return e < b ? b : e > c ? c : e;
 }
 
-/* A value far from its neighbours counts as so far out. Neighbours are those up to it, around it or
- * from it on, whose median is nearest: a value next to a step is near that of its own side. medians: of those that begin at
- * each place. */
-static double clip_to_neighbours(const double *x, size_t n, const double *medians, size_t i,
-                                 double sd)
-{
-    double nearest = INFINITY, reach = 0;
-    size_t place = 0;
-
-    for (size_t back = 0; back < NEAR; back += NEAR / 2) {
-        size_t begin = i < back ? 0 : i - back + NEAR > n ? n - NEAR : i - back;
-
-        if (fabs(medians[begin] - x[i]) >= fabs(nearest - x[i]))
-            continue;
-        nearest = medians[begin];
-        place = begin;
-    }
-    reach = CHANGE_CLIP * fmax(sd, sd_nearby(x + place));
-    return fmax(nearest - reach, fmin(nearest + reach, x[i]));
-}
-
 static void add_up(const double *x, size_t n, struct change_sums *s)
 {
     double sd = sd_of_differences(x, n), medians[CHANGE_REACH];
@@ -101,7 +80,22 @@ static void add_up(const double *x, size_t n, struct change_sums *s)
         medians[i] = median_nearby(x + i);
     *s = (struct change_sums){.n = n, .first = x[0]};
     for (size_t i = 0; i < n; i++) {
-        double value = clip_to_neighbours(x, n, medians, i, sd) - s->first;
+        /* A value far from its neighbours counts as so far out. Neighbours are those up to it,
+         * around it or from it on, whose median is nearest: a value next to a step is near that of
+         * its own side. medians: of those that begin at each place. */
+        double nearest = INFINITY, reach = 0;
+        size_t place = 0;
+
+        for (size_t back = 0; back < NEAR; back += NEAR / 2) {
+            size_t begin = i < back ? 0 : i - back + NEAR > n ? n - NEAR : i - back;
+
+            if (fabs(medians[begin] - x[i]) >= fabs(nearest - x[i]))
+                continue;
+            nearest = medians[begin];
+            place = begin;
+        }
+        reach = CHANGE_CLIP * fmax(sd, sd_nearby(x + place));
+        double value = fmax(nearest - reach, fmin(nearest + reach, x[i])) - s->first;
 
         s->plain[i + 1] = s->plain[i] + value;
         s->indexed[i + 1] = s->indexed[i] + value * (double)i;
@@ -149,18 +143,6 @@ static double variance_around(const struct change_sums *s, const struct change_r
            change_growth(rest, s->n);
 }
 
-static struct change_ramp best_line(const struct change_sums *s)
-{
-    struct change_ramp best = {.left = INFINITY};
-
-    for (size_t b = 0; b + CHANGE_SLIP_SHORT < s->n; b++) {
-        struct change_ramp r = fit_ramp(s, b, s->n - 1);
-
-        best = r.left < best.left ? r : best;
-    }
-    return best;
-}
-
 static struct change_ramp best_step(const struct change_sums *s, size_t head, size_t tail,
                                     size_t b_most)
 {
@@ -185,7 +167,14 @@ bool change_slip_may_be(const double *x, size_t n, double least)
 void change_slip_fit(const double *x, size_t n, struct change_slip *slip)
 {
     add_up(x, n, &slip->sums);
-    slip->line = best_line(&slip->sums);
+    struct change_ramp best = {.left = INFINITY};
+
+    for (size_t b = 0; b + CHANGE_SLIP_SHORT < slip->sums.n; b++) {
+        struct change_ramp r = fit_ramp(&slip->sums, b, slip->sums.n - 1);
+
+        best = r.left < best.left ? r : best;
+    }
+    slip->line = best;
     slip->variance = variance_around(&slip->sums, &slip->line);
     slip->error = sqrt(slip->variance / slip->line.spread);
     slip->freedom = (double)(n - PARAMETERS);

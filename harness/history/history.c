@@ -24,14 +24,6 @@
 
 /* --- since --- */
 
-static int since_days(const char *text, size_t digits, time_t now, struct tm *t)
-{
-    long days = digits <= 5 ? strtol(text, NULL, 10) : 0;
-    time_t then = now - (time_t)days * 86400;
-
-    return days && gmtime_r(&then, t) ? 0 : -EINVAL;
-}
-
 /* Whole parts of a start, as far as they go. */
 static bool is_shaped(const char *text)
 {
@@ -70,7 +62,10 @@ int pick_since(const char *text, time_t now, char *since, size_t len)
 {
     size_t digits = strspn(text, "0123456789");
     struct tm t;
-    int err = digits && !strcmp(text + digits, "d") ? since_days(text, digits, now, &t)
+    long days = digits <= 5 ? strtol(text, NULL, 10) : 0;
+    time_t then = now - (time_t)days * 86400;
+
+    int err = digits && !strcmp(text + digits, "d") ? (days && gmtime_r(&then, &t) ? 0 : -EINVAL)
                                                     : since_date(text, &t);
 
     return err ? err : strftime(since, len, "%Y-%m-%dT%H:%M:%SZ", &t) ? 0 : -EINVAL;
@@ -108,41 +103,12 @@ static size_t count_left(const struct picking *p, int n)
     return left;
 }
 
-/* "'a', 'b'": hosts or suites that the filters before leave, each once. */
-static void list_names(const struct picking *p, int filter, char *names, size_t len)
-{
-    size_t used = 0;
-
-    *names = '\0';
-    for (size_t i = 0; i < p->whole->n_series && used < len; i++) {
-        const struct history_series *s = &p->whole->series[i];
-        char name[128];
-
-        snprintf(name, sizeof(name), "'%.100s'", filter == BY_HOST ? s->host : s->suite);
-        if (lets_in(p, s, filter) && !strstr(names, name))
-            used += (size_t)snprintf(names + used, len - used, "%s%s", used ? ", " : "", name);
-    }
-}
-
 static const struct history_series *first_left(const struct picking *p, int n)
 {
     for (size_t i = 0; i < p->whole->n_series; i++)
         if (lets_in(p, &p->whole->series[i], n))
             return &p->whole->series[i];
     return NULL;
-}
-
-static const char *newest_start(const struct picking *p, int n)
-{
-    const char *newest = "";
-
-    for (size_t i = 0; i < p->whole->n_series; i++) {
-        const struct history_series *s = &p->whole->series[i];
-
-        if (lets_in(p, s, n) && strcmp(s->runs[s->n - 1]->started_utc, newest) > 0)
-            newest = s->runs[s->n - 1]->started_utc;
-    }
-    return newest;
 }
 
 /* Which filter leaves no case of a history that was read without them, and what there is instead.
@@ -161,7 +127,19 @@ static void pick_explain(const struct history *whole, const struct trend_filter 
                  "no case there: plumb run makes runs, plumb check RUN --update-baseline keeps "
                  "them");
     } else if (n == BY_HOST || n == BY_SUITE) {
-        list_names(&p, n, names, sizeof(names));
+        /* "'a', 'b'": hosts or suites that the filters before leave, each once. */
+        size_t used = 0;
+
+        *names = '\0';
+        for (size_t i = 0; i < p.whole->n_series && used < sizeof(names); i++) {
+            const struct history_series *series = &p.whole->series[i];
+            char name[128];
+
+            snprintf(name, sizeof(name), "'%.100s'", n == BY_HOST ? series->host : series->suite);
+            if (lets_in(&p, series, n) && !strstr(names, name))
+                used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
+                                         used ? ", " : "", name);
+        }
         snprintf(error, len, "no case there: --%s '%s' leaves none; there is %s",
                  n == BY_HOST ? "host" : "suite", n == BY_HOST ? filter->host : filter->suite,
                  names);
@@ -171,9 +149,17 @@ static void pick_explain(const struct history *whole, const struct trend_filter 
                  "'%s', '%s'",
                  pattern, count_left(&p, n), first_left(&p, n)->label, first_left(&p, n)->key);
     } else {
+        const char *newest = "";
+
+        for (size_t i = 0; i < p.whole->n_series; i++) {
+            const struct history_series *s = &p.whole->series[i];
+
+            if (lets_in(&p, s, n) && strcmp(s->runs[s->n - 1]->started_utc, newest) > 0)
+                newest = s->runs[s->n - 1]->started_utc;
+        }
         snprintf(error, len,
                  "no case there: --since '%s' leaves none; the newest run that has one began %s",
-                 said, newest_start(&p, n));
+                 said, newest);
     }
 }
 
@@ -255,28 +241,24 @@ static int look_inside(struct pick_source *s, const char *folder, char *error, s
     return -ENOENT;
 }
 
-static int take_default(struct pick_source *s, char *error, size_t len)
-{
-    s->as_folder = FOLDER;
-    s->paths = &s->as_folder;
-    s->n = 1;
-    s->found = inside(FOLDER, HISTORY_FILE, is_file);
-    s->db = s->found;
-    if (s->db || holds_run(FOLDER))
-        return 0;
-    if (is_folder(FOLDER))
-        return look_inside(s, FOLDER, error, len);
-    snprintf(error, len,
-             "there is no folder '" FOLDER "' here, and no history in it: " BEGIN
-             "; or name a history, or a folder of runs");
-    return -ENOENT;
-}
-
 int pick_source(struct pick_source *s, const char *const *args, size_t n, char *error, size_t len)
 {
     *s = (struct pick_source){.paths = args, .n = n};
-    if (!n)
-        return take_default(s, error, len);
+    if (!n) {
+        s->as_folder = FOLDER;
+        s->paths = &s->as_folder;
+        s->n = 1;
+        s->found = inside(FOLDER, HISTORY_FILE, is_file);
+        s->db = s->found;
+        if (s->db || holds_run(FOLDER))
+            return 0;
+        if (is_folder(FOLDER))
+            return look_inside(s, FOLDER, error, len);
+        snprintf(error, len,
+                 "there is no folder '" FOLDER "' here, and no history in it: " BEGIN
+                 "; or name a history, or a folder of runs");
+        return -ENOENT;
+    }
     if (n == 1 && is_file(args[0])) {
         s->db = args[0];
         return 0;
@@ -303,66 +285,33 @@ struct options {
     bool json, all, fail, help;
 };
 
-#define TEXT(field, shown, text)                                                                   \
-    {                                                                                              \
-        .name = #field, .type = OPT_STRING, .offset = offsetof(struct options, field),             \
-        .arg = shown, .help = text                                                                 \
-    }
+#define AT(member) offsetof(struct options, member)
 
 static const struct opt history_table[] = {
-    {.name = "history",
-     .type = OPT_STRING,
-     .offset = offsetof(struct options, history),
-     .arg = HISTORY_ARG,
-     .help = HISTORY_HELP "; the same as DB or FOLDER"},
-    {.name = "case",
-     .type = OPT_STRING,
-     .offset = offsetof(struct options, pattern),
-     .arg = "PATTERN",
-     .help = "only cases that match; docs/suites.md has the rules of patterns"},
-    {.name = "only",
-     .type = OPT_STRING,
-     .offset = offsetof(struct options, pattern),
-     .arg = "PATTERN",
-     .help = "the same as --case, with the name of other commands"},
-    TEXT(host, "H", "only runs of this host"),
-    TEXT(suite, "S", "only runs of this suite"),
-    TEXT(since, "DATE",
-         "only changes since this date: 2025-01-31, 2025-01-31T02:00, or 30d, the last 30 days"),
-    {.name = "steal",
-     .type = OPT_FRACTION,
-     .offset = offsetof(struct options, steal),
-     .def = STEAL_DEFAULT,
-     .arg = "SHARE",
-     .help = STEAL_HELP STEAL_NONE},
-    {.name = "all",
-     .type = OPT_FLAG,
-     .offset = offsetof(struct options, all),
-     .help = "also show cases without a change"},
-    TEXT(html, "FILE",
-         "write a page with plots; the plots are also in a folder, FILE's name with -plots"),
-    TEXT(csv, "FILE", "write the changes as CSV, one per line; '-' is stdout, instead of the text"),
-    {.name = "json",
-     .type = OPT_FLAG,
-     .offset = offsetof(struct options, json),
-     .help = "print everything as JSON instead"},
-    {.name = "fail-on-change",
-     .type = OPT_FLAG,
-     .offset = offsetof(struct options, fail),
-     .help = "exit with 1 if the newest run is the first to show a change for the worse, 4 if it "
-             "lacks a case"},
-    {.name = "within",
-     .type = OPT_U64,
-     .offset = offsetof(struct options, within),
-     .def = "1",
-     .min = 1,
-     .max = 100000,
-     .help = "number of newest runs that --fail-on-change checks"},
-    {.name = "help",
-     .letter = 'h',
-     .type = OPT_FLAG,
-     .offset = offsetof(struct options, help),
-     .help = "show this text"},
+    {OPTION("history", OPT_STRING, history, HISTORY_ARG,
+            HISTORY_HELP "; the same as DB or FOLDER")},
+    {OPTION("case", OPT_STRING, pattern, "PATTERN",
+            "only cases that match; docs/suites.md has the rules of patterns")},
+    {OPTION("only", OPT_STRING, pattern, "PATTERN",
+            "the same as --case, with the name of other commands")},
+    {OPTION("host", OPT_STRING, host, "H", "only runs of this host")},
+    {OPTION("suite", OPT_STRING, suite, "S", "only runs of this suite")},
+    {OPTION(
+        "since", OPT_STRING, since, "DATE",
+        "only changes since this date: 2025-01-31, 2025-01-31T02:00, or 30d, the last 30 days")},
+    {OPTION("steal", OPT_FRACTION, steal, "SHARE", STEAL_HELP STEAL_NONE), .def = STEAL_DEFAULT},
+    {OPTION("all", OPT_FLAG, all, NULL, "also show cases without a change")},
+    {OPTION("html", OPT_STRING, html, "FILE",
+            "write a page with plots; the plots are also in a folder, FILE's name with -plots")},
+    {OPTION("csv", OPT_STRING, csv, "FILE",
+            "write the changes as CSV, one per line; '-' is stdout, instead of the text")},
+    {OPTION("json", OPT_FLAG, json, NULL, "print everything as JSON instead")},
+    {OPTION("fail-on-change", OPT_FLAG, fail, NULL,
+            "exit with 1 if the newest run is the first to show a change for the worse, 4 if it "
+            "lacks a case")},
+    {OPTION("within", OPT_U64, within, NULL, "number of newest runs that --fail-on-change checks"),
+     .def = "1", .min = 1, .max = 100000},
+    {OPTION("help", OPT_FLAG, help, NULL, "show this text"), .letter = 'h'},
     {.name = NULL},
 };
 
@@ -455,25 +404,6 @@ static int write_csv(const char *path, const struct trends *t, char *error, size
     return err ? -EIO : 0;
 }
 
-static int show(const struct options *o, const struct trends *t, char *error, size_t len)
-{
-    int err = 0;
-
-    if (o->json) {
-        err = trends_json(stdout, t);
-        if (err)
-            snprintf(error, len, "cannot print the history: %s", strerror(-err));
-    } else if (!is_stdout(o->csv)) {
-        trends_print(stdout, t, o->all, document_terminal_of(stdout).utf8);
-        history_print_accepted(stdout, t->history);
-    }
-    if (!err && o->csv)
-        err = write_csv(o->csv, t, error, len);
-    if (!err && o->html && trends_html(o->html, t, o->all, error, len))
-        err = -EIO;
-    return err;
-}
-
 typedef bool fails_fn(const struct trends *all, const struct trend *t, size_t within);
 
 /* Says of which cases --fail-on-change complains, and of what. False: of none. */
@@ -526,31 +456,6 @@ static int settle(struct options *o, char *since, size_t since_len, char *error,
     return 0;
 }
 
-/* The filters left nothing: what there would be without them. */
-static int explain(const struct pick_source *s, const struct options *o,
-                   const struct trend_filter *filter, char *error, size_t len)
-{
-    static const struct options none = {0};
-    struct history whole = {0};
-    int err = read_history(s, &none, &whole, error, len);
-
-    if (!err) {
-        err = -ENOENT;
-        pick_explain(&whole, filter, o->pattern, o->since, error, len);
-    }
-    history_release(&whole);
-    return err;
-}
-
-static void tell_left_out(const struct history *h)
-{
-    for (size_t i = 0; i < h->n_left_out; i++) {
-        fputs("plumb history: left out: ", stderr);
-        trend_put(stderr, h->left_out[i]);
-        fputc('\n', stderr);
-    }
-}
-
 static int run_from(const struct pick_source *s, const struct options *options, const char *since,
                     int *status, char *error, size_t len)
 {
@@ -561,13 +466,39 @@ static int run_from(const struct pick_source *s, const struct options *options, 
     struct trends t = {0};
     int err = read_history(s, options, &h, error, len);
 
-    tell_left_out(&h);
+    for (size_t i = 0; i < h.n_left_out; i++) {
+        fputs("plumb history: left out: ", stderr);
+        trend_put(stderr, h.left_out[i]);
+        fputc('\n', stderr);
+    }
     if (!err)
         trends_make(&t, &h, &filter);
-    if (!err && !t.n)
-        err = explain(s, options, &filter, error, len);
-    if (!err)
-        err = show(options, &t, error, len);
+    if (!err && !t.n) {
+        /* The filters left nothing: what there would be without them. */
+        static const struct options none = {0};
+        struct history whole = {0};
+        err = read_history(s, &none, &whole, error, len);
+
+        if (!err) {
+            err = -ENOENT;
+            pick_explain(&whole, &filter, options->pattern, options->since, error, len);
+        }
+        history_release(&whole);
+    }
+    if (!err) {
+        if (options->json) {
+            err = trends_json(stdout, &t);
+            if (err)
+                snprintf(error, len, "cannot print the history: %s", strerror(-err));
+        } else if (!is_stdout(options->csv)) {
+            trends_print(stdout, &t, options->all, document_terminal_of(stdout).utf8);
+            history_print_accepted(stdout, t.history);
+        }
+        if (!err && options->csv)
+            err = write_csv(options->csv, &t, error, len);
+        if (!err && options->html && trends_html(options->html, &t, options->all, error, len))
+            err = -EIO;
+    }
     if (!err) {
         bool failed = complains(options, &t, trend_fails, "case", "cases",
                                 " changed for the worse, first detected by ");

@@ -255,12 +255,6 @@ static void insert_text(json_t *list, const char *text)
         json_array_insert_new(list, i, json_string(text));
 }
 
-static bool is_outcome(const struct report_bench *b, const struct report_case *c, size_t param)
-{
-    return b->follows[param] ||
-           (b->sought_by[param] < b->n_params && *c->params[b->sought_by[param]]);
-}
-
 static json_t *texts_of(const struct pairs *p, const struct pair *pair, size_t param)
 {
     const struct report_rows *rows = &pair->bench->rows[p->n_a];
@@ -281,7 +275,9 @@ const char *history_outcomes(struct pool *pool, const struct pairs *p, const str
     for (size_t i = 0; i < b->n_params; i++) {
         /* what the launch left to the benchmark is in no key; which it took is in the rows alone */
         bool choice = !*pair->c->params[i] && described_left_by(b, b->params[i]);
-        bool wanted = choice || is_outcome(b, pair->c, i);
+        bool wanted =
+            choice ||
+            (b->follows[i] || (b->sought_by[i] < b->n_params && *pair->c->params[b->sought_by[i]]));
         json_t *texts = wanted ? texts_of(p, pair, i) : NULL;
 
         if (json_array_size(texts))
@@ -334,28 +330,21 @@ static json_t *text_json(const char *text)
     return value ? value : json_null();
 }
 
-static json_t *keys_json(const struct history_acceptance *a)
-{
-    json_t *keys = a->n_keys ? json_array() : json_null();
-
-    for (size_t i = 0; i < a->n_keys; i++)
-        json_array_append_new(keys, text_json(a->keys[i]));
-    return keys;
-}
-
 json_t *history_accepted_json(struct history *h)
 {
     json_t *all = json_array();
 
     for (size_t i = 0; i < h->n_accepted; i++) {
         const struct history_acceptance *a = &h->accepted[i];
+        json_t *keys = a->n_keys ? json_array() : json_null();
 
-        json_array_append_new(all,
-                              json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "host",
-                                        text_json(a->host), "suite", text_json(a->suite), "run",
-                                        text_json(a->run), "started_utc", text_json(a->started_utc),
-                                        "reason", text_json(a->reason), "by", text_json(a->by),
-                                        "at_utc", text_json(a->at_utc), "cases", keys_json(a)));
+        for (size_t k = 0; k < a->n_keys; k++)
+            json_array_append_new(keys, text_json(a->keys[k]));
+        json_array_append_new(
+            all, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "host", text_json(a->host),
+                           "suite", text_json(a->suite), "run", text_json(a->run), "started_utc",
+                           text_json(a->started_utc), "reason", text_json(a->reason), "by",
+                           text_json(a->by), "at_utc", text_json(a->at_utc), "cases", keys));
     }
     return all;
 }

@@ -54,40 +54,6 @@ static int list(struct folders *f, const char *path)
     return 0;
 }
 
-static int list_all(struct folders *f, const char *const *paths, size_t n, char *error, size_t len)
-{
-    int err = 0;
-
-    for (size_t i = 0; !err && i < n; i++) {
-        err = list(f, paths[i]);
-        if (err)
-            snprintf(error, len, "cannot read '%s': %s", paths[i], strerror(-err));
-    }
-    if (!err && !f->n) {
-        snprintf(error, len, "no run folder in '%s': plumb run makes them", n ? paths[0] : "");
-        err = -ENOENT;
-    }
-    return err;
-}
-
-/* A run that cannot be read must not take the others with it, and one in which nothing was measured
- * has nothing to say. */
-static void add_all(struct history_db *db, const struct folders *f, struct history *left)
-{
-    left->left_out = pool_alloc(&left->pool, f->n, sizeof(*left->left_out));
-    for (size_t i = 0; i < f->n; i++) {
-        struct history_judged judged = {.good = true};
-        enum history_added how;
-        char why[512] = "";
-        int err = history_db_add(db, f->all[i], &judged, &how, why, sizeof(why));
-
-        if (err && err != -EINVAL)
-            left->left_out[left->n_left_out++] =
-                strstr(why, f->all[i]) ? pool_text(&left->pool, "%s", why)
-                                       : pool_text(&left->pool, "'%s': %s", f->all[i], why);
-    }
-}
-
 int history_read_folders(const char *const *paths, size_t n, const char *const *only,
                          struct history *h, char *error, size_t len)
 {
@@ -96,11 +62,35 @@ int history_read_folders(const char *const *paths, size_t n, const char *const *
     struct history_db *db = NULL;
 
     *h = (struct history){0};
-    int err = list_all(&f, paths, n, error, len);
+    int err = 0;
+
+    for (size_t i = 0; !err && i < n; i++) {
+        err = list(&f, paths[i]);
+        if (err)
+            snprintf(error, len, "cannot read '%s': %s", paths[i], strerror(-err));
+    }
+    if (!err && !f.n) {
+        snprintf(error, len, "no run folder in '%s': plumb run makes them", n ? paths[0] : "");
+        err = -ENOENT;
+    }
     if (!err)
         db = history_db_open_memory(&err, error, len);
-    if (!err)
-        add_all(db, &f, &left);
+    if (!err) {
+        /* A run that cannot be read must not take the others with it, and one in which nothing was
+         * measured has nothing to say. */
+        left.left_out = pool_alloc(&left.pool, f.n, sizeof(*left.left_out));
+        for (size_t i = 0; i < f.n; i++) {
+            struct history_judged judged = {.good = true};
+            enum history_added how;
+            char why[512] = "";
+            int why_not = history_db_add(db, f.all[i], &judged, &how, why, sizeof(why));
+
+            if (why_not && why_not != -EINVAL)
+                left.left_out[left.n_left_out++] =
+                    strstr(why, f.all[i]) ? pool_text(&left.pool, "%s", why)
+                                          : pool_text(&left.pool, "'%s': %s", f.all[i], why);
+        }
+    }
     if (!err && left.n_left_out == f.n) {
         if (f.n == 1)
             snprintf(error, len, "there is no other run: nothing is shown");

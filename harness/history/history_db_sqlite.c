@@ -48,7 +48,8 @@ static const char schema[] =
     "CREATE INDEX runs_by_time ON runs (host, suite, started_utc);"
     "CREATE TABLE outcomes (series INTEGER NOT NULL REFERENCES series, run INTEGER NOT NULL"
     " REFERENCES runs, json TEXT NOT NULL, PRIMARY KEY (series, run)) WITHOUT ROWID;"
-    /* the run is the first of a new reference: of its cases in accepted_cases; none there: of all */
+    /* the run is the first of a new reference: of its cases in accepted_cases; none there: of all
+     */
     "CREATE TABLE accepted (id INTEGER PRIMARY KEY, run INTEGER NOT NULL REFERENCES runs,"
     " at_utc TEXT NOT NULL, by TEXT NOT NULL, reason TEXT NOT NULL);"
     "CREATE TABLE accepted_cases (accepted INTEGER NOT NULL REFERENCES accepted, key TEXT NOT NULL,"
@@ -140,12 +141,10 @@ static const char *advice(int err)
         return "another program has held it for too long: see who, and try again";
     case -ENOSPC:
         return "no space is left there, or a limit on file sizes is reached; nothing of the run "
-               "was "
-               "added";
+               "was added";
     case -EACCES:
         return "the file or its folder cannot be written or opened: name another file, or give "
-               "this "
-               "user leave to write both";
+               "this user leave to write both";
     case -EBADMSG:
         return "the file is damaged, or is no SQLite file: take a copy back, or name a new file";
     case -ENOMEM:

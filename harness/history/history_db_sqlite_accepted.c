@@ -41,33 +41,6 @@ static const char *kept(struct accepted_reading *r, sqlite3_stmt *s, int column)
     return pool_text(r->pool, "%s", history_column_text(s, column));
 }
 
-/* A row is a case of what was accepted, or all of a run. */
-static void take_accepted(struct accepted_reading *r, sqlite3_stmt *s)
-{
-    if (!r->all) {
-        size_t most = (size_t)sqlite3_column_int64(s, 9);
-
-        r->all = pool_alloc(r->pool, most, sizeof(*r->all));
-        r->keys = pool_alloc(r->pool, most, sizeof(*r->keys));
-    }
-    if (!r->n || r->last != sqlite3_column_int64(s, 0))
-        r->all[r->n++] = (struct history_acceptance){
-            .run = kept(r, s, 2),
-            .started_utc = kept(r, s, 3),
-            .host = kept(r, s, 4),
-            .suite = kept(r, s, 5),
-            .reason = kept(r, s, 6),
-            .by = kept(r, s, 7),
-            .at_utc = kept(r, s, 8),
-            .keys = &r->keys[r->n_keys],
-        };
-    r->last = sqlite3_column_int64(s, 0);
-    if (sqlite3_column_type(s, 1) != SQLITE_NULL) {
-        r->keys[r->n_keys++] = kept(r, s, 1);
-        r->all[r->n - 1].n_keys++;
-    }
-}
-
 int history_accepted(struct history_db *db, const char *host, const char *suite, struct pool *pool,
                      struct history_acceptance **all, size_t *n, char *error, size_t len)
 {
@@ -75,8 +48,31 @@ int history_accepted(struct history_db *db, const char *host, const char *suite,
     int code = SQLITE_ERROR;
 
     sqlite3_stmt *s = history_statement(db, ACCEPTED, "tt", host, suite);
-    while (s && (code = sqlite3_step(s)) == SQLITE_ROW)
-        take_accepted(&r, s);
+    while (s && (code = sqlite3_step(s)) == SQLITE_ROW) {
+        /* A row is a case of what was accepted, or all of a run. */
+        if (!r.all) {
+            size_t most = (size_t)sqlite3_column_int64(s, 9);
+
+            r.all = pool_alloc(r.pool, most, sizeof(*r.all));
+            r.keys = pool_alloc(r.pool, most, sizeof(*r.keys));
+        }
+        if (!r.n || r.last != sqlite3_column_int64(s, 0))
+            r.all[r.n++] = (struct history_acceptance){
+                .run = kept(&r, s, 2),
+                .started_utc = kept(&r, s, 3),
+                .host = kept(&r, s, 4),
+                .suite = kept(&r, s, 5),
+                .reason = kept(&r, s, 6),
+                .by = kept(&r, s, 7),
+                .at_utc = kept(&r, s, 8),
+                .keys = &r.keys[r.n_keys],
+            };
+        r.last = sqlite3_column_int64(s, 0);
+        if (sqlite3_column_type(s, 1) != SQLITE_NULL) {
+            r.keys[r.n_keys++] = kept(&r, s, 1);
+            r.all[r.n - 1].n_keys++;
+        }
+    }
     int err = code == SQLITE_DONE ? 0 : history_sqlite_error(db, "read the history", error, len);
     sqlite3_finalize(s);
     *all = r.all;

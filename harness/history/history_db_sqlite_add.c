@@ -71,22 +71,6 @@ static int read_files(struct adding *a, const struct run_folder *folder)
     return err;
 }
 
-/* FNV-1a of 64 bits, of names and texts. */
-static void digest_files(struct adding *a)
-{
-    uint64_t hash = 14695981039346656037u;
-
-    for (size_t i = 0; i < a->n_files; i++) {
-        const struct kept_file *f = &a->files[i];
-
-        for (const char *c = f->name; *c; c++)
-            hash = (hash ^ (unsigned char)*c) * 1099511628211u;
-        for (size_t k = 0; k < f->text.size; k++)
-            hash = (hash ^ (unsigned char)f->text.text[k]) * 1099511628211u;
-    }
-    snprintf(a->digest, sizeof(a->digest), "%016llx", (unsigned long long)hash);
-}
-
 /* ---- what the history has of it */
 
 struct stored {
@@ -143,25 +127,6 @@ static int add_series(struct adding *a, const struct pair *pair, size_t place, i
     return *id ? 0 : failed(a, "add a case to the history");
 }
 
-/* A value that is no number has no place in a series. */
-static int add_launches(struct adding *a, int64_t series, const struct pair *pair)
-{
-    const struct decide_run *from = &pair->decide.b.runs[0];
-    const char *outcomes = history_outcomes(&a->cases.report.pool, &a->cases, pair);
-    const double *steal = steal_of_launches(&a->cases.report.pool, pair, a->cases.n_a, from->n);
-    int code = outcomes ? history_execute(a->db, "INSERT INTO outcomes VALUES (?, ?, ?)", "iit",
-                                          series, a->run.id, outcomes)
-                        : SQLITE_OK;
-
-    for (size_t i = 0; code == SQLITE_OK && i < from->n; i++)
-        if (isfinite(from->values[i]))
-            code = history_execute(
-                a->db,
-                "INSERT INTO launches (series, run, launch, value, steal) VALUES (?, ?, ?, ?, ?)",
-                "iiirr", series, a->run.id, (int64_t)i, from->values[i], steal[i]);
-    return code == SQLITE_OK ? 0 : failed(a, "add a value to the history");
-}
-
 static int add_cases(struct adding *a)
 {
     int64_t series = 0;
@@ -173,8 +138,25 @@ static int add_cases(struct adding *a)
         if (pair->state != PAIR_READY)
             continue;
         err = add_series(a, pair, i, &series);
-        if (!err)
-            err = add_launches(a, series, pair);
+        if (!err) {
+            /* A value that is no number has no place in a series. */
+            const struct decide_run *from = &pair->decide.b.runs[0];
+            const char *outcomes = history_outcomes(&a->cases.report.pool, &a->cases, pair);
+            const double *steal =
+                steal_of_launches(&a->cases.report.pool, pair, a->cases.n_a, from->n);
+            int code = outcomes ? history_execute(a->db, "INSERT INTO outcomes VALUES (?, ?, ?)",
+                                                  "iit", series, a->run.id, outcomes)
+                                : SQLITE_OK;
+
+            for (size_t k = 0; code == SQLITE_OK && k < from->n; k++)
+                if (isfinite(from->values[k]))
+                    code = history_execute(a->db,
+                                           "INSERT INTO launches (series, run, launch, value, "
+                                           "steal) VALUES (?, ?, ?, ?, ?)",
+                                           "iiirr", series, a->run.id, (int64_t)k, from->values[k],
+                                           steal[k]);
+            err = code == SQLITE_OK ? 0 : failed(a, "add a value to the history");
+        }
     }
     return err;
 }
@@ -191,20 +173,6 @@ static int drop_run(struct adding *a, bool files_alone)
     for (size_t i = 1; code == SQLITE_OK && !files_alone && i < 3; i++)
         code = history_execute(a->db, from[i], "it", a->run.id, a->run.host);
     return code == SQLITE_OK ? 0 : failed(a, "replace a run of the history");
-}
-
-static int add_file(struct adding *a, const struct kept_file *f)
-{
-    sqlite3_stmt *s =
-        history_statement(a->db, "INSERT INTO files VALUES (?1, ?2, ?3)", "it", a->run.id, f->name);
-    bool good =
-        s &&
-        !sqlite3_bind_blob64(s, 3, f->text.text ? f->text.text : "", f->text.size, SQLITE_STATIC) &&
-        sqlite3_step(s) == SQLITE_DONE;
-
-    int err = good ? 0 : failed(a, "add rows to the history");
-    sqlite3_finalize(s);
-    return err;
 }
 
 /* Rows of older runs go, so that the file stays small. References that hold begin with the last
@@ -227,8 +195,18 @@ static int add_files(struct adding *a)
 {
     int err = 0;
 
-    for (size_t i = 0; !err && i < a->n_files; i++)
-        err = add_file(a, &a->files[i]);
+    for (size_t i = 0; !err && i < a->n_files; i++) {
+        const struct kept_file *f = &a->files[i];
+        sqlite3_stmt *s = history_statement(a->db, "INSERT INTO files VALUES (?1, ?2, ?3)", "it",
+                                            a->run.id, f->name);
+        bool good = s &&
+                    !sqlite3_bind_blob64(s, 3, f->text.text ? f->text.text : "", f->text.size,
+                                         SQLITE_STATIC) &&
+                    sqlite3_step(s) == SQLITE_DONE;
+
+        err = good ? 0 : failed(a, "add rows to the history");
+        sqlite3_finalize(s);
+    }
     if (!err && a->n_files &&
         history_execute(a->db, old_files, "ttii", a->run.host, a->run.suite,
                         (int64_t)HISTORY_WHOLE_RUNS, (int64_t)HISTORY_FIRST_RUNS) != SQLITE_OK)
@@ -316,15 +294,6 @@ static int put_all(struct adding *a, enum history_added *how)
     return err;
 }
 
-static int64_t count_ended(const struct table *plan)
-{
-    int64_t n = 0;
-
-    for (size_t i = 0; i < plan->n_rows; i++)
-        n += strcmp(table_text(plan, i, "state"), "todo") != 0;
-    return n;
-}
-
 int history_db_add(struct history_db *db, const char *path, struct history_judged *judged,
                    enum history_added *how, char *error, size_t len)
 {
@@ -336,14 +305,29 @@ int history_db_add(struct history_db *db, const char *path, struct history_judge
         const struct run_folder *folder = &a.cases.report.runs[0];
         const char *state = json_string_value(json_object_get(folder->meta, "state"));
 
-        a.ended = count_ended(&folder->plan);
+        int64_t n = 0;
+
+        for (size_t i = 0; i < folder->plan.n_rows; i++)
+            n += strcmp(table_text(&folder->plan, i, "state"), "todo") != 0;
+        a.ended = n;
         a.run = history_run_of(folder);
         a.run.good = judged->good;
         a.run.environment = history_environment(&a.cases.report.pool, folder->meta);
         a.state = state ? state : "";
         err = db->in_memory ? 0 : read_files(&a, folder);
     }
-    digest_files(&a);
+    /* FNV-1a of 64 bits, of names and texts. */
+    uint64_t hash = 14695981039346656037u;
+
+    for (size_t i = 0; i < a.n_files; i++) {
+        const struct kept_file *f = &a.files[i];
+
+        for (const char *c = f->name; *c; c++)
+            hash = (hash ^ (unsigned char)*c) * 1099511628211u;
+        for (size_t k = 0; k < f->text.size; k++)
+            hash = (hash ^ (unsigned char)f->text.text[k]) * 1099511628211u;
+    }
+    snprintf(a.digest, sizeof(a.digest), "%016llx", (unsigned long long)hash);
     if (!err)
         err = put_all(&a, how);
     judged->good = a.run.good;

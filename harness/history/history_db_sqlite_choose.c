@@ -63,10 +63,15 @@ static bool may_count(const struct choosing *c, size_t i, size_t start)
     return c->runs[i].has_rows && (c->runs[i].good || i == start);
 }
 
-/* roles: of each of the runs, where all are PAIRS_NO_PART. Returns how many of the last ones are
- * left out, as others took the CPU. */
-static size_t set_roles(struct choosing *c, const char *key, enum pairs_role *roles)
+static void add_roles(struct choosing *c, const char *key)
 {
+    struct history_choice *to = c->choice;
+    enum pairs_role *roles = pool_alloc(&to->pool, c->n, sizeof(*roles));
+
+    for (size_t i = 0; i < c->n; i++)
+        roles[i] = PAIRS_NO_PART;
+    /* roles: of each of the runs, where all are PAIRS_NO_PART. Returns how many of the last ones
+     * are left out, as others took the CPU. */
     size_t most = c->sieve->most, start = start_of(c, key), n = 0, n_taken = 0;
     size_t from = start == SIZE_MAX ? 0 : start;
 
@@ -86,17 +91,6 @@ static size_t set_roles(struct choosing *c, const char *key, enum pairs_role *ro
         roles[i] = roles[i] == PAIRS_LEVEL ? PAIRS_LEVEL : PAIRS_ANCHOR;
         n++;
     }
-    return n_taken;
-}
-
-static void add_roles(struct choosing *c, const char *key)
-{
-    struct history_choice *to = c->choice;
-    enum pairs_role *roles = pool_alloc(&to->pool, c->n, sizeof(*roles));
-
-    for (size_t i = 0; i < c->n; i++)
-        roles[i] = PAIRS_NO_PART;
-    size_t n_taken = set_roles(c, key, roles);
 
     to->n_taken = key ? to->n_taken : n_taken;
     to->roles[to->n_roles++] = (struct pairs_roles){key, roles};
@@ -110,60 +104,12 @@ static bool has_roles(const struct history_choice *to, const char *key)
     return false;
 }
 
-/* Of all cases, then of those of which something was accepted by itself. */
-static void make_roles(struct choosing *c)
-{
-    struct history_choice *to = c->choice;
-    size_t n_keys = 0;
-
-    for (size_t k = 0; k < c->n_accepted; k++)
-        n_keys += c->accepted[k].n_keys;
-    to->roles = pool_alloc(&to->pool, n_keys + 1, sizeof(*to->roles));
-    add_roles(c, NULL);
-    for (size_t k = 0; k < c->n_accepted; k++)
-        for (size_t i = 0; i < c->accepted[k].n_keys; i++)
-            if (!has_roles(to, c->accepted[k].keys[i]))
-                add_roles(c, c->accepted[k].keys[i]);
-}
-
 static bool has_part(const struct history_choice *to, size_t run)
 {
     for (size_t k = 0; k < to->n_roles; k++)
         if (to->roles[k].runs[run] != PAIRS_NO_PART)
             return true;
     return false;
-}
-
-/* Those that have a part, in their order. */
-static void keep_chosen(struct choosing *c)
-{
-    struct history_choice *to = c->choice;
-
-    to->runs = c->runs;
-    for (size_t i = 0; i < c->n; i++) {
-        if (!has_part(to, i))
-            continue;
-        for (size_t k = 0; k < to->n_roles; k++)
-            ((enum pairs_role *)to->roles[k].runs)[to->n] = to->roles[k].runs[i];
-        to->n_level += to->roles[0].runs[to->n] == PAIRS_LEVEL;
-        to->n_anchor += to->roles[0].runs[to->n] == PAIRS_ANCHOR;
-        to->runs[to->n++] = c->runs[i];
-    }
-}
-
-/* Those that still hold. */
-static void keep_accepted(struct choosing *c)
-{
-    struct history_choice *to = c->choice;
-    size_t start = start_of(c, NULL);
-
-    to->accepted = pool_alloc(&to->pool, c->n_accepted, sizeof(*to->accepted));
-    for (size_t k = 0; k < c->n_accepted; k++) {
-        size_t i = run_of(c, &c->accepted[k]);
-
-        if (i != SIZE_MAX && (start == SIZE_MAX || i >= start))
-            to->accepted[to->n_accepted++] = c->accepted[k];
-    }
 }
 
 int history_db_choose(struct history_db *db, const struct history_run *run,
@@ -180,8 +126,38 @@ int history_db_choose(struct history_db *db, const struct history_run *run,
     if (err)
         return err;
     c.cpu = pool_alloc(&choice->pool, c.n, sizeof(*c.cpu));
-    keep_accepted(&c);
-    make_roles(&c);
-    keep_chosen(&c);
+    /* Those that still hold. */
+    struct history_choice *to = c.choice;
+    size_t start = start_of(&c, NULL);
+
+    to->accepted = pool_alloc(&to->pool, c.n_accepted, sizeof(*to->accepted));
+    for (size_t k = 0; k < c.n_accepted; k++) {
+        size_t i = run_of(&c, &c.accepted[k]);
+
+        if (i != SIZE_MAX && (start == SIZE_MAX || i >= start))
+            to->accepted[to->n_accepted++] = c.accepted[k];
+    }
+    /* Of all cases, then of those of which something was accepted by itself. */
+    size_t n_keys = 0;
+
+    for (size_t k = 0; k < c.n_accepted; k++)
+        n_keys += c.accepted[k].n_keys;
+    to->roles = pool_alloc(&to->pool, n_keys + 1, sizeof(*to->roles));
+    add_roles(&c, NULL);
+    for (size_t k = 0; k < c.n_accepted; k++)
+        for (size_t i = 0; i < c.accepted[k].n_keys; i++)
+            if (!has_roles(to, c.accepted[k].keys[i]))
+                add_roles(&c, c.accepted[k].keys[i]);
+    /* Those that have a part, in their order. */
+    to->runs = c.runs;
+    for (size_t i = 0; i < c.n; i++) {
+        if (!has_part(to, i))
+            continue;
+        for (size_t k = 0; k < to->n_roles; k++)
+            ((enum pairs_role *)to->roles[k].runs)[to->n] = to->roles[k].runs[i];
+        to->n_level += to->roles[0].runs[to->n] == PAIRS_LEVEL;
+        to->n_anchor += to->roles[0].runs[to->n] == PAIRS_ANCHOR;
+        to->runs[to->n++] = c.runs[i];
+    }
     return 0;
 }

@@ -113,12 +113,6 @@ static int write_file(const char *folder, const char *name, const void *bytes, s
     return err;
 }
 
-/* A file may be made by anybody: a name in it must not lead out of the folder. */
-static bool is_plain_name(const char *name)
-{
-    return *name && *name != '.' && !strchr(name, '/');
-}
-
 int history_db_restore(struct history_db *db, int64_t id, const char *folder, char *error,
                        size_t len)
 {
@@ -128,9 +122,11 @@ int history_db_restore(struct history_db *db, int64_t id, const char *folder, ch
     while (s && !err && (code = sqlite3_step(s)) == SQLITE_ROW) {
         const char *name = history_column_text(s, 0);
 
-        err = is_plain_name(name) ? write_file(folder, name, sqlite3_column_blob(s, 1),
-                                               (size_t)sqlite3_column_bytes(s, 1))
-                                  : -EBADMSG;
+        /* A file may be made by anybody: a name in it must not lead out of the folder. */
+        err = (*name && *name != '.' && !strchr(name, '/'))
+                  ? write_file(folder, name, sqlite3_column_blob(s, 1),
+                               (size_t)sqlite3_column_bytes(s, 1))
+                  : -EBADMSG;
         if (err)
             snprintf(error, len, "cannot take '%s' out of the history '%s' into '%s': %s", name,
                      db->path, folder, err == -EBADMSG ? "damaged name" : strerror(-err));
@@ -158,45 +154,6 @@ static int compare_places(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static struct run_place *index_runs(const struct history *h)
-{
-    struct run_place *places = xcalloc(h->n_runs, sizeof(*places));
-
-    for (size_t i = 0; i < h->n_runs; i++)
-        places[i] = (struct run_place){.id = h->runs[i].id, .index = i};
-    qsort(places, h->n_runs, sizeof(*places), compare_places);
-    return places;
-}
-
-/* One environment's runs follow each other, and it is kept once. */
-static int keep_environments(struct history_db *db, struct history *h,
-                             const struct run_place *places, char *error, size_t len)
-{
-    sqlite3_stmt *s = history_statement(
-        db,
-        "SELECT r.id, e.id, e.json FROM environments e JOIN runs r ON r.environment = e.id"
-        " ORDER BY e.id",
-        "");
-    const char *kept = NULL;
-    int64_t last = 0;
-    int code = SQLITE_ERROR;
-
-    while (s && (code = sqlite3_step(s)) == SQLITE_ROW) {
-        const struct run_place key = {.id = sqlite3_column_int64(s, 0)};
-        const struct run_place *at = bsearch(&key, places, h->n_runs, sizeof(key), compare_places);
-
-        if (!at)
-            continue;
-        if (!kept || last != sqlite3_column_int64(s, 1))
-            kept = keep(h, history_column_text(s, 2));
-        last = sqlite3_column_int64(s, 1);
-        h->runs[at->index].environment = kept;
-    }
-    int err = code == SQLITE_DONE ? 0 : history_sqlite_error(db, "read the history", error, len);
-    sqlite3_finalize(s);
-    return err;
-}
-
 struct values_reading {
     struct history *h;
     struct run_place *places;
@@ -208,24 +165,6 @@ struct values_reading {
     const char *outcomes; /* the last ones */
     double *steals;       /* of the last entry */
 };
-
-static void begin_series(struct values_reading *v, sqlite3_stmt *s)
-{
-    v->series = sqlite3_column_int64(s, 0);
-    v->wanted = only_keeps(v->only, &(struct only_case){.key = history_column_text(s, 1),
-                                                        .label = history_column_text(s, 2)});
-    if (v->wanted)
-        v->texts = (struct history_entry){
-            .key = keep(v->h, history_column_text(s, 1)),
-            .label = keep(v->h, history_column_text(s, 2)),
-            .pipe = keep(v->h, history_column_text(s, 3)),
-            .host = keep(v->h, history_column_text(s, 4)),
-            .suite = keep(v->h, history_column_text(s, 5)),
-            .unit = keep(v->h, history_column_text(s, 6)),
-            .higher_is_better = sqlite3_column_int(s, 7),
-            .place = (size_t)sqlite3_column_int64(s, 8),
-        };
-}
 
 /* The entry that a row belongs to: rows of one case in one run follow each other. */
 static struct history_entry *entry_of(struct values_reading *v, size_t run, size_t n_launches)
@@ -244,16 +183,6 @@ static struct history_entry *entry_of(struct values_reading *v, size_t run, size
     return last;
 }
 
-/* Mostly those of the run before, which are kept then. NULL: not kept. */
-static const char *outcomes_of(struct values_reading *v, sqlite3_stmt *s)
-{
-    const char *text = (const char *)sqlite3_column_text(s, 12);
-
-    if (text && (!v->outcomes || strcmp(text, v->outcomes) != 0))
-        v->outcomes = keep(v->h, text);
-    return text ? v->outcomes : NULL;
-}
-
 /* A row is a launch. */
 static void take_value(struct values_reading *v, sqlite3_stmt *s)
 {
@@ -261,13 +190,33 @@ static void take_value(struct values_reading *v, sqlite3_stmt *s)
     const struct run_place *at =
         bsearch(&key, v->places, v->h->n_runs, sizeof(key), compare_places);
 
-    if (v->series != sqlite3_column_int64(s, 0))
-        begin_series(v, s);
+    if (v->series != sqlite3_column_int64(s, 0)) {
+        v->series = sqlite3_column_int64(s, 0);
+        v->wanted = only_keeps(v->only, &(struct only_case){.key = history_column_text(s, 1),
+                                                            .label = history_column_text(s, 2)});
+        if (v->wanted)
+            v->texts = (struct history_entry){
+                .key = keep(v->h, history_column_text(s, 1)),
+                .label = keep(v->h, history_column_text(s, 2)),
+                .pipe = keep(v->h, history_column_text(s, 3)),
+                .host = keep(v->h, history_column_text(s, 4)),
+                .suite = keep(v->h, history_column_text(s, 5)),
+                .unit = keep(v->h, history_column_text(s, 6)),
+                .higher_is_better = sqlite3_column_int(s, 7),
+                .place = (size_t)sqlite3_column_int64(s, 8),
+            };
+    }
     if (!v->wanted || !at)
         return;
     struct history_entry *entry = entry_of(v, at->index, (size_t)sqlite3_column_int64(s, 11));
-    if (!entry->n_launches)
-        entry->outcomes = outcomes_of(v, s);
+    if (!entry->n_launches) {
+        /* Mostly those of the run before, which are kept then. NULL: not kept. */
+        const char *text = (const char *)sqlite3_column_text(s, 12);
+
+        if (text && (!v->outcomes || strcmp(text, v->outcomes) != 0))
+            v->outcomes = keep(v->h, text);
+        entry->outcomes = text ? v->outcomes : NULL;
+    }
     v->steals[entry->n_launches] =
         sqlite3_column_type(s, 13) == SQLITE_NULL ? NAN : sqlite3_column_double(s, 13);
     entry->launches[entry->n_launches++] = sqlite3_column_double(s, 10);
@@ -304,8 +253,36 @@ int history_db_read(struct history_db *db, const char *host, const char *suite,
     h->judged = true;
     int err = history_db_runs(db, host, suite, &h->pool, &h->runs, &h->n_runs, error, len);
     if (!err) {
-        v.places = index_runs(h);
-        err = keep_environments(db, h, v.places, error, len);
+        struct run_place *places = xcalloc(h->n_runs, sizeof(*places));
+
+        for (size_t i = 0; i < h->n_runs; i++)
+            places[i] = (struct run_place){.id = h->runs[i].id, .index = i};
+        qsort(places, h->n_runs, sizeof(*places), compare_places);
+        v.places = places;
+        /* One environment's runs follow each other, and it is kept once. */
+        sqlite3_stmt *s = history_statement(
+            db,
+            "SELECT r.id, e.id, e.json FROM environments e JOIN runs r ON r.environment = e.id"
+            " ORDER BY e.id",
+            "");
+        const char *kept = NULL;
+        int64_t last = 0;
+        int code = SQLITE_ERROR;
+
+        while (s && (code = sqlite3_step(s)) == SQLITE_ROW) {
+            const struct run_place key = {.id = sqlite3_column_int64(s, 0)};
+            const struct run_place *at =
+                bsearch(&key, v.places, h->n_runs, sizeof(key), compare_places);
+
+            if (!at)
+                continue;
+            if (!kept || last != sqlite3_column_int64(s, 1))
+                kept = keep(h, history_column_text(s, 2));
+            last = sqlite3_column_int64(s, 1);
+            h->runs[at->index].environment = kept;
+        }
+        err = code == SQLITE_DONE ? 0 : history_sqlite_error(db, "read the history", error, len);
+        sqlite3_finalize(s);
     }
     if (!err)
         err = history_accepted(db, host, suite, &h->pool, &h->accepted, &h->n_accepted, error, len);

@@ -177,26 +177,6 @@ static bool may_weigh(const struct trend *t, const struct machine_difference *d)
     return !*d->pipes || words_has_pipe(d->pipes, t->series->pipe);
 }
 
-/* The case's own first, then what may weigh on its pipe, then the rest. */
-static void fill(struct trends *all, const struct trend *t, const struct around *o,
-                 const struct trend_pair *pair, struct trend_differ *d)
-{
-    struct pool *pool = &all->history->pool;
-    size_t own = add_outcomes(pool, o, NULL);
-    struct machine_difference *list = pool_alloc(pool, own + pair->n, sizeof(*list));
-
-    d->n = add_outcomes(pool, o, list);
-    for (size_t i = 0; i < pair->n; i++)
-        if (may_weigh(t, &pair->all[i]))
-            list[d->n++] = pair->all[i];
-    d->n_near = d->n;
-    for (size_t i = 0; i < pair->n; i++)
-        if (!may_weigh(t, &pair->all[i]))
-            list[d->n++] = pair->all[i];
-    d->all = list;
-    d->unsteady = unsteady_of(pool, o);
-}
-
 static void differ_at(struct trends *all, const struct trend *t, size_t before, size_t at,
                       struct trend_differ *d)
 {
@@ -208,28 +188,26 @@ static void differ_at(struct trends *all, const struct trend *t, size_t before, 
                              .before = outcomes_at(t, before),
                              .after = outcomes_at(t, at),
                              .later = outcomes_at(t, later)};
-    fill(all, t, &o, pair_of(all, t->runs[before], t->runs[at]), d);
+    /* The case's own first, then what may weigh on its pipe, then the rest. */
+    const struct trend_pair *pair = pair_of(all, t->runs[before], t->runs[at]);
+    struct pool *pool = &all->history->pool;
+    size_t own = add_outcomes(pool, &o, NULL);
+    struct machine_difference *list = pool_alloc(pool, own + pair->n, sizeof(*list));
+
+    d->n = add_outcomes(pool, &o, list);
+    for (size_t i = 0; i < pair->n; i++)
+        if (may_weigh(t, &pair->all[i]))
+            list[d->n++] = pair->all[i];
+    d->n_near = d->n;
+    for (size_t i = 0; i < pair->n; i++)
+        if (!may_weigh(t, &pair->all[i]))
+            list[d->n++] = pair->all[i];
+    d->all = list;
+    d->unsteady = unsteady_of(pool, &o);
     json_decref(o.earlier);
     json_decref(o.before);
     json_decref(o.after);
     json_decref(o.later);
-}
-
-static void fill_step(struct trends *all, const struct trend *t, const struct change_point *p,
-                      struct trend_step *step)
-{
-    size_t high = p->at_high < t->n ? p->at_high : t->n - 1;
-    size_t low = p->at_low < high ? p->at_low : high;
-
-    step->all = pool_alloc(&all->history->pool, high - low + 2, sizeof(*step->all));
-    differ_at(all, t, value_before(t, p->at), p->end, &step->all[step->n++]);
-    step->all[0].kind = p->kind;
-    for (size_t i = low; p->kind == CHANGE_STEP && i <= high; i++) {
-        if (i == p->at || isnan(t->values[i]))
-            continue;
-        differ_at(all, t, value_before(t, i), i, &step->all[step->n]);
-        step->n += step->all[step->n].n > 0;
-    }
 }
 
 /* --- words --- */
@@ -251,44 +229,28 @@ const char *trend_differ_text(struct pool *pool, const struct trend_differ *d, s
     return text;
 }
 
-/* Where nothing is on the list. */
-static const char *nothing_text(struct pool *pool, const struct trend_differ *d)
-{
-    return *d->unsteady
-               ? pool_text(pool,
-                           "nothing that run.json tells; of what the rows tell, %s differs, but in "
-                           "some launches alone, or between other runs, too",
-                           d->unsteady)
-               : "nothing that run.json or the rows tell";
-}
-
-/* The run that differs. */
-static const char *which_text(struct pool *pool, const struct trend *t,
-                              const struct trend_differ *d, bool named)
-{
-    const struct history_run *run = t->runs[d->at];
-
-    if (d->kind == CHANGE_SLIP)
-        return pool_text(pool, "its last run, %s (%.10s),", run->name, run->started_utc);
-    return named ? "it"
-                 : pool_text(pool, "%s (%.10s), with which it may have been, too,", run->name,
-                             run->started_utc);
-}
-
 const char *trend_differ_sentence(struct pool *pool, const struct trend *t,
                                   const struct trend_differ *d, bool named)
 {
-    const char *run = which_text(pool, t, d, named);
+    /* The run that differs. */
+    const struct history_run *which = t->runs[d->at];
+    const char *run = d->kind == CHANGE_SLIP ? pool_text(pool, "its last run, %s (%.10s),",
+                                                         which->name, which->started_utc)
+                      : named                ? "it"
+                              : pool_text(pool, "%s (%.10s), with which it may have been, too,",
+                                          which->name, which->started_utc);
     const char *other = d->kind == CHANGE_SLIP ? "the last one before the slip" : "the run before";
     const char *list = trend_differ_text(pool, d, TREND_DIFFER_SHOWN);
 
-    return pool_text(pool, "%s differs from %s by %s", run, other,
-                     d->n ? list : nothing_text(pool, d));
-}
-
-static bool is_value(double value)
-{
-    return isfinite(value) && value > 0;
+    return pool_text(
+        pool, "%s differs from %s by %s", run, other,
+        d->n ? list
+        : *d->unsteady
+            ? pool_text(pool,
+                        "nothing that run.json tells; of what the rows tell, %s differs, but in "
+                        "some launches alone, or between other runs, too",
+                        d->unsteady)
+            : "nothing that run.json or the rows tell");
 }
 
 /* A run's launches of a case, parted. Each list has room for all of them. */
@@ -297,51 +259,6 @@ struct parting {
     size_t n_kept, n_taken;
     size_t n_bad; /* of all runs: without a usable value, which say nothing */
 };
-
-static void part(struct parting *p, const struct history_series *series, size_t run, double limit)
-{
-    const double *steals = series->steals[run];
-
-    p->n_kept = p->n_taken = 0;
-    for (size_t i = 0; i < series->n_launches[run]; i++) {
-        double value = series->launches[run][i];
-
-        if (!is_value(value))
-            p->n_bad++;
-        else if (steals && steal_is_over(steals[i], limit))
-            p->taken[p->n_taken++] = value;
-        else
-            p->kept[p->n_kept++] = value;
-    }
-}
-
-static void make_room(struct pool *pool, struct trend *t, struct parting *p)
-{
-    size_t most = 0;
-
-    for (size_t i = 0; i < t->series->n; i++)
-        most = t->series->n_launches[i] > most ? t->series->n_launches[i] : most;
-    t->values = pool_alloc(pool, t->n, sizeof(*t->values));
-    t->taken = pool_alloc(pool, t->n, sizeof(*t->taken));
-    t->n_taken = pool_alloc(pool, t->n, sizeof(*t->n_taken));
-    p->kept = xcalloc(2 * most, sizeof(*p->kept));
-    p->taken = p->kept + most;
-}
-
-/* A run of which no launch is left is a gap. */
-static void fill_values(struct trend *t, double limit, struct parting *p)
-{
-    size_t skip = t->series->n - t->n;
-
-    for (size_t i = 0; i < t->n; i++) {
-        part(p, t->series, i + skip, limit);
-        t->values[i] = p->n_kept ? stats_centre(p->kept, p->n_kept) : NAN;
-        t->taken[i] = !p->n_kept && p->n_taken ? stats_centre(p->taken, p->n_taken) : NAN;
-        t->n_taken[i] = p->n_taken;
-        t->n_values += p->n_kept > 0;
-        t->n_gone += !p->n_kept && p->n_taken;
-    }
-}
 
 static bool has_taken(const struct trend *t)
 {
@@ -353,13 +270,6 @@ static bool has_taken(const struct trend *t)
 
 #define RUNS_BEFORE 3 /* of a change that began before --since: they are shown with it */
 
-/* Is the change one of those that --since asks for: by the run that told it, or by its last? */
-static bool is_since(const struct trend *t, const struct change_point *p, const char *since)
-{
-    return strcmp(t->runs[p->seen]->started_utc, since) >= 0 ||
-           strcmp(t->runs[p->end]->started_utc, since) >= 0;
-}
-
 /* Changes are looked for in all runs: those before `since` tell what is no change. From here on
  * there are only the changes since then, and the runs that show them. */
 static void cut_before(struct trend *t, const char *since)
@@ -368,7 +278,9 @@ static void cut_before(struct trend *t, const char *since)
 
     while (begin < t->n && strcmp(t->runs[begin]->started_utc, since) < 0)
         begin++;
-    while (first < t->n_points && !is_since(t, &t->points[first], since))
+    while (first < t->n_points &&
+           !(strcmp(t->runs[t->points[first].seen]->started_utc, since) >= 0 ||
+             strcmp(t->runs[t->points[first].end]->started_utc, since) >= 0))
         first++;
     if (first < t->n_points) {
         size_t low = t->points[first].at_low < t->points[first].at ? t->points[first].at_low
@@ -398,14 +310,62 @@ static void cut_before(struct trend *t, const char *since)
     t->n_taken += begin;
 }
 
+static void fill_step(struct trends *all, const struct trend *t, const struct change_point *p,
+                      struct trend_step *step)
+{
+    size_t high = p->at_high < t->n ? p->at_high : t->n - 1;
+    size_t low = p->at_low < high ? p->at_low : high;
+
+    step->all = pool_alloc(&all->history->pool, high - low + 2, sizeof(*step->all));
+    differ_at(all, t, value_before(t, p->at), p->end, &step->all[step->n++]);
+    step->all[0].kind = p->kind;
+    for (size_t i = low; p->kind == CHANGE_STEP && i <= high; i++) {
+        if (i == p->at || isnan(t->values[i]))
+            continue;
+        differ_at(all, t, value_before(t, i), i, &step->all[step->n]);
+        step->n += step->all[step->n].n > 0;
+    }
+}
+
 static void make_trend(struct trends *all, struct trend *t, const struct history_series *series,
                        const struct trend_filter *filter)
 {
     struct parting p = {0};
 
     *t = (struct trend){.series = series, .n = series->n, .runs = series->runs};
-    make_room(&all->history->pool, t, &p);
-    fill_values(t, filter->steal_limit, &p);
+    size_t most = 0;
+
+    for (size_t i = 0; i < t->series->n; i++)
+        most = t->series->n_launches[i] > most ? t->series->n_launches[i] : most;
+    t->values = pool_alloc(&all->history->pool, t->n, sizeof(*t->values));
+    t->taken = pool_alloc(&all->history->pool, t->n, sizeof(*t->taken));
+    t->n_taken = pool_alloc(&all->history->pool, t->n, sizeof(*t->n_taken));
+    p.kept = xcalloc(2 * most, sizeof(*p.kept));
+    p.taken = p.kept + most;
+    /* A run of which no launch is left is a gap. */
+    size_t skip = t->series->n - t->n;
+
+    for (size_t i = 0; i < t->n; i++) {
+        size_t run = i + skip;
+        const double *steals = t->series->steals[run];
+
+        p.n_kept = p.n_taken = 0;
+        for (size_t j = 0; j < t->series->n_launches[run]; j++) {
+            double value = t->series->launches[run][j];
+
+            if (!(isfinite(value) && value > 0))
+                p.n_bad++;
+            else if (steals && steal_is_over(steals[j], filter->steal_limit))
+                p.taken[p.n_taken++] = value;
+            else
+                p.kept[p.n_kept++] = value;
+        }
+        t->values[i] = p.n_kept ? stats_centre(p.kept, p.n_kept) : NAN;
+        t->taken[i] = !p.n_kept && p.n_taken ? stats_centre(p.taken, p.n_taken) : NAN;
+        t->n_taken[i] = p.n_taken;
+        t->n_values += p.n_kept > 0;
+        t->n_gone += !p.n_kept && p.n_taken;
+    }
     free(p.kept);
     all->n_bad += p.n_bad > 0;
     all->n_short += t->n_values < CHANGE_FIRST + CHANGE_SHORT;
@@ -419,34 +379,6 @@ static void make_trend(struct trends *all, struct trend *t, const struct history
         fill_step(all, t, &t->points[i], &t->steps[i]);
 }
 
-/* Runs, each once, in which a case has no launch left. */
-static void count_gone(struct trends *t)
-{
-    const struct history *h = t->history;
-    bool *gone = xcalloc(h->n_runs, sizeof(*gone));
-
-    for (size_t i = 0; i < t->n; i++)
-        for (size_t k = 0; k < t->all[i].n; k++)
-            gone[t->all[i].runs[k] - h->runs] |= !isnan(t->all[i].taken[k]);
-    for (size_t i = 0; i < h->n_runs; i++)
-        t->n_gone += gone[i];
-    free(gone);
-}
-
-static void count_runs(struct trends *t, const struct trend_filter *f)
-{
-    t->first = t->last = "";
-    for (size_t i = 0; i < t->history->n_runs; i++) {
-        const struct history_run *run = &t->history->runs[i];
-
-        if (strcmp(run->started_utc, f->since) < 0 || (*f->host && strcmp(run->host, f->host)) ||
-            (*f->suite && strcmp(run->suite, f->suite)))
-            continue;
-        t->first = t->n_runs++ ? t->first : run->started_utc;
-        t->last = run->started_utc;
-    }
-}
-
 /* ---- Cases that the newest run lacks ---- */
 
 /* What a run was asked for, by its run.json; "" where that is not known. */
@@ -454,15 +386,6 @@ struct trend_asked {
     const char *only, *text; /* the filter of the cases; the suite's text, by its hash */
     const char *machine;     /* "AMD EPYC 9654, 64 cores" */
 };
-
-static const char *machine_text(struct pool *pool, const json_t *meta)
-{
-    const json_t *cpu = json_object_get(json_object_get(meta, "machine"), "cpu");
-    const char *model = json_string_value(json_object_get(cpu, "model"));
-    json_int_t cores = json_integer_value(json_object_get(cpu, "cores"));
-
-    return model ? pool_text(pool, "%s, %lld cores", model, (long long)cores) : "";
-}
 
 static void read_asked(struct trends *t)
 {
@@ -480,9 +403,14 @@ static void read_asked(struct trends *t)
         json_t *known = text ? json_loads(text, 0, NULL) : NULL;
         const char *only = json_string_value(json_object_get(known, "only"));
         const char *hash = json_string_value(json_object_get(known, "config_hash"));
-        t->asked[i] = (struct trend_asked){pool_text(&h->pool, "%s", only ? only : ""),
-                                           pool_text(&h->pool, "%s", hash ? hash : ""),
-                                           machine_text(&h->pool, known)};
+        const json_t *cpu = json_object_get(json_object_get(known, "machine"), "cpu");
+        const char *model = json_string_value(json_object_get(cpu, "model"));
+        json_int_t cores = json_integer_value(json_object_get(cpu, "cores"));
+
+        t->asked[i] = (struct trend_asked){
+            pool_text(&h->pool, "%s", only ? only : ""),
+            pool_text(&h->pool, "%s", hash ? hash : ""),
+            model ? pool_text(&h->pool, "%s, %lld cores", model, (long long)cores) : ""};
         json_decref(known);
     }
 }
@@ -509,30 +437,6 @@ const char *trends_machines(const struct trends *t, const struct history_series 
     return "";
 }
 
-/* Runs of some cases alone do not miss the others. */
-static void find_missing(const struct trends *all, struct trend *t)
-{
-    const struct history *h = all->history;
-    size_t last = t->n, newest = SIZE_MAX;
-
-    while (last > 0 && isnan(t->values[last - 1]) && isnan(t->taken[last - 1]))
-        last--;
-    if (!last || !t->n_values)
-        return;
-    const struct trend_asked *then = &all->asked[t->runs[last - 1] - h->runs];
-    for (size_t i = (size_t)(t->runs[last - 1] - h->runs) + 1; i < h->n_runs; i++) {
-        if (strcmp(h->runs[i].host, t->series->host) != 0 ||
-            strcmp(h->runs[i].suite, t->series->suite) != 0 ||
-            strcmp(all->asked[i].only, then->only) != 0)
-            continue;
-        t->n_missing++;
-        newest = i;
-    }
-    t->last = t->runs[last - 1];
-    if (newest != SIZE_MAX)
-        t->retired = strcmp(all->asked[newest].text, then->text) != 0;
-}
-
 /* The keys end with the unit. */
 static bool is_same_but_unit(const struct history_series *a, const struct history_series *b)
 {
@@ -543,21 +447,37 @@ static bool is_same_but_unit(const struct history_series *a, const struct histor
            !strcmp(a->host, b->host) && !strcmp(a->suite, b->suite);
 }
 
-static void find_other_unit(const struct trends *all, struct trend *t)
-{
-    for (size_t i = 0; t->n_missing && !t->now && i < all->n; i++)
-        if (!all->all[i].n_missing && is_same_but_unit(t->series, all->all[i].series))
-            t->now = all->all[i].series;
-}
-
 static void count_missing(struct trends *t)
 {
-    for (size_t i = 0; i < t->n; i++)
-        find_missing(t, &t->all[i]);
+    for (size_t i = 0; i < t->n; i++) {
+        /* Runs of some cases alone do not miss the others. */
+        struct trend *one = &t->all[i];
+        const struct history *h = t->history;
+        size_t last = one->n, newest = SIZE_MAX;
+
+        while (last > 0 && isnan(one->values[last - 1]) && isnan(one->taken[last - 1]))
+            last--;
+        if (last && one->n_values) {
+            const struct trend_asked *then = &t->asked[one->runs[last - 1] - h->runs];
+            for (size_t j = (size_t)(one->runs[last - 1] - h->runs) + 1; j < h->n_runs; j++) {
+                if (strcmp(h->runs[j].host, one->series->host) != 0 ||
+                    strcmp(h->runs[j].suite, one->series->suite) != 0 ||
+                    strcmp(t->asked[j].only, then->only) != 0)
+                    continue;
+                one->n_missing++;
+                newest = j;
+            }
+            one->last = one->runs[last - 1];
+            if (newest != SIZE_MAX)
+                one->retired = strcmp(t->asked[newest].text, then->text) != 0;
+        }
+    }
     for (size_t i = 0; i < t->n; i++) {
         struct trend *one = &t->all[i];
 
-        find_other_unit(t, one);
+        for (size_t k = 0; one->n_missing && !one->now && k < t->n; k++)
+            if (!t->all[k].n_missing && is_same_but_unit(one->series, t->all[k].series))
+                one->now = t->all[k].series;
         t->n_missing += one->n_missing > 0;
         t->n_quiet +=
             !one->n_missing && !one->n_points && one->n_values >= CHANGE_FIRST + CHANGE_SHORT;
@@ -593,7 +513,17 @@ void trends_make(struct trends *t, struct history *h, const struct trend_filter 
 {
     *t = (struct trends){.history = h};
     t->all = pool_alloc(&h->pool, h->n_series, sizeof(*t->all));
-    count_runs(t, filter);
+    t->first = t->last = "";
+    for (size_t i = 0; i < t->history->n_runs; i++) {
+        const struct history_run *run = &t->history->runs[i];
+
+        if (strcmp(run->started_utc, filter->since) < 0 ||
+            (*filter->host && strcmp(run->host, filter->host)) ||
+            (*filter->suite && strcmp(run->suite, filter->suite)))
+            continue;
+        t->first = t->n_runs++ ? t->first : run->started_utc;
+        t->last = run->started_utc;
+    }
     read_asked(t);
     for (size_t i = 0; i < h->n_series; i++) {
         const struct history_series *series = &h->series[i];
@@ -606,7 +536,15 @@ void trends_make(struct trends *t, struct history *h, const struct trend_filter 
         t->n_changed += t->all[t->n - 1].n_points > 0;
     }
     count_missing(t);
-    count_gone(t);
+    /* Runs, each once, in which a case has no launch left. */
+    bool *gone = xcalloc(h->n_runs, sizeof(*gone));
+
+    for (size_t i = 0; i < t->n; i++)
+        for (size_t k = 0; k < t->all[i].n; k++)
+            gone[t->all[i].runs[k] - h->runs] |= !isnan(t->all[i].taken[k]);
+    for (size_t i = 0; i < h->n_runs; i++)
+        t->n_gone += gone[i];
+    free(gone);
 }
 
 void trends_release(struct trends *t)

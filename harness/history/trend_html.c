@@ -50,25 +50,6 @@ static double *places(struct pool *pool, const struct trend *t)
     return x;
 }
 
-static bool is_gap(const double *x, size_t i, size_t n)
-{
-    return i && x[i] - x[i - 1] > GAP * (x[n - 1] - x[0]) / (double)(n - 1);
-}
-
-/* Many runs make a line, few are points. A line does not bridge a time without runs. */
-static void add_values(struct pool *pool, const struct trend *t, const double *x,
-                       struct plot_line *line)
-{
-    struct plot_point *points = pool_alloc(pool, 2 * t->n, sizeof(*points));
-
-    *line = (struct plot_line){.label = "runs", .points = points, .apart = t->n <= DENSE};
-    for (size_t i = 0; i < t->n; i++) {
-        if (!line->apart && is_gap(x, i, t->n))
-            points[line->n++] = (struct plot_point){x[i - 1], NAN, NOT_TAKEN, NOT_TAKEN};
-        points[line->n++] = (struct plot_point){x[i], t->values[i], NOT_TAKEN, NOT_TAKEN};
-    }
-}
-
 static struct plot_point *draw(struct plot_point *to, double x_begin, double begin, double x_end,
                                double end)
 {
@@ -101,25 +82,6 @@ static void add_levels(struct pool *pool, const struct trend *t, const double *x
                                .plain = true};
 }
 
-static void add_marks(struct pool *pool, const struct trend *t, const double *x, struct plot *plot)
-{
-    struct plot_mark *marks = pool_alloc(pool, t->n_points, sizeof(*marks));
-
-    plot->marks = marks;
-    plot->n_marks = t->n_points;
-    for (size_t i = 0; i < plot->n_marks; i++) {
-        const struct change_point *p = &t->points[i];
-        const char *utc = t->runs[p->at]->started_utc, *date = strlen(utc) > 5 ? utc + 5 : utc;
-
-        /* Month and day: there is little room, and the axis has the year. */
-        marks[i] = (struct plot_mark){
-            .at = x[p->at],
-            .label = pool_text(pool, "%.5s: %+.1f %%", date, 100 * (p->ratio - 1)),
-            .brief = pool_text(pool, "%+.1f %%", 100 * (p->ratio - 1)),
-        };
-    }
-}
-
 /* Runs that say nothing of this machine are shown, and hollow. */
 static void add_taken(struct pool *pool, const struct trend *t, const double *x,
                       struct plot_line *line)
@@ -149,16 +111,52 @@ static const char *date_text(struct pool *pool, const char *utc, double days)
     return strlen(utc) < 16 ? utc : pool_text(pool, "%.*s", shapes[i].n, utc + shapes[i].at);
 }
 
-static const char *days_text(struct pool *pool, const struct trend *t)
+/* All lives in the history's pool. */
+static void trend_plot(const struct trends *all, const struct trend *t, size_t number,
+                       struct plot *plot)
 {
+    struct pool *pool = &all->history->pool;
+    struct plot_line *lines = pool_alloc(pool, 3, sizeof(*lines));
+    double *x = places(pool, t);
     const char *first = t->runs[0]->started_utc, *last = t->runs[t->n - 1]->started_utc;
 
-    return strncmp(first, last, 10) ? pool_text(pool, "runs of %.10s to %.10s", first, last)
-                                    : pool_text(pool, "runs of %.10s", first);
-}
+    *plot = (struct plot){
+        .name = pool_text(pool, "history-%03zu", number),
+        .title = t->series->label,
+        .x_label = strncmp(first, last, 10) ? pool_text(pool, "runs of %.10s to %.10s", first, last)
+                                            : pool_text(pool, "runs of %.10s", first),
+        .y_label = t->series->unit,
+        .lines = lines,
+        .n_lines = 2 + (t->n_gone > 0),
+    };
+    /* Many runs make a line, few are points. A line does not bridge a time without runs. */
+    struct plot_line *line = &lines[0];
+    struct plot_point *points = pool_alloc(pool, 2 * t->n, sizeof(*points));
 
-static void add_ticks(struct pool *pool, const struct trend *t, const double *x, struct plot *plot)
-{
+    *line = (struct plot_line){.label = "runs", .points = points, .apart = t->n <= DENSE};
+    for (size_t i = 0; i < t->n; i++) {
+        if (!line->apart &&
+            (i && x[i] - x[i - 1] > GAP * (x[t->n - 1] - x[0]) / (double)(t->n - 1)))
+            points[line->n++] = (struct plot_point){x[i - 1], NAN, NOT_TAKEN, NOT_TAKEN};
+        points[line->n++] = (struct plot_point){x[i], t->values[i], NOT_TAKEN, NOT_TAKEN};
+    }
+    add_levels(pool, t, x, &lines[1]);
+    add_taken(pool, t, x, &lines[2]);
+    struct plot_mark *marks = pool_alloc(pool, t->n_points, sizeof(*marks));
+
+    plot->marks = marks;
+    plot->n_marks = t->n_points;
+    for (size_t i = 0; i < plot->n_marks; i++) {
+        const struct change_point *p = &t->points[i];
+        const char *utc = t->runs[p->at]->started_utc, *date = strlen(utc) > 5 ? utc + 5 : utc;
+
+        /* Month and day: there is little room, and the axis has the year. */
+        marks[i] = (struct plot_mark){
+            .at = x[p->at],
+            .label = pool_text(pool, "%.5s: %+.1f %%", date, 100 * (p->ratio - 1)),
+            .brief = pool_text(pool, "%+.1f %%", 100 * (p->ratio - 1)),
+        };
+    }
     size_t n = t->n < TICKS ? t->n : TICKS;
     struct plot_tick *ticks = pool_alloc(pool, n, sizeof(*ticks));
 
@@ -170,29 +168,6 @@ static void add_ticks(struct pool *pool, const struct trend *t, const double *x,
         ticks[i] = (struct plot_tick){
             .at = x[run], .label = date_text(pool, t->runs[run]->started_utc, x[t->n - 1] - x[0])};
     }
-}
-
-/* All lives in the history's pool. */
-static void trend_plot(const struct trends *all, const struct trend *t, size_t number,
-                       struct plot *plot)
-{
-    struct pool *pool = &all->history->pool;
-    struct plot_line *lines = pool_alloc(pool, 3, sizeof(*lines));
-    double *x = places(pool, t);
-
-    *plot = (struct plot){
-        .name = pool_text(pool, "history-%03zu", number),
-        .title = t->series->label,
-        .x_label = days_text(pool, t),
-        .y_label = t->series->unit,
-        .lines = lines,
-        .n_lines = 2 + (t->n_gone > 0),
-    };
-    add_values(pool, t, x, &lines[0]);
-    add_levels(pool, t, x, &lines[1]);
-    add_taken(pool, t, x, &lines[2]);
-    add_marks(pool, t, x, plot);
-    add_ticks(pool, t, x, plot);
 }
 
 #define DRAWN_MAX 60 /* plots of one page */
@@ -271,16 +246,6 @@ static void add_change(struct document *d, struct document_table *table, struct 
                   document_note(d, trend_differ_sentence(pool, t, &step->all[i], i == 0)));
 }
 
-static void add_accepted(struct document *d, struct history *h)
-{
-    if (h->n_accepted)
-        document_heading(d, 2, "Accepted levels", "accepted");
-    for (size_t i = 0; i < h->n_accepted; i++)
-        document_item(d, pool_text(&h->pool, "host %s, suite %s: %s", h->accepted[i].host,
-                                   h->accepted[i].suite,
-                                   history_acceptance_text(&h->pool, &h->accepted[i])));
-}
-
 static void add_head(struct document *d, const struct trends *t)
 {
     struct pool *pool = &t->history->pool;
@@ -318,24 +283,14 @@ static struct document *page_document(const struct trends *t)
                 add_change(d, table, &t->history->pool, &t->all[i], k);
         document_notes(d);
     }
-    add_accepted(d, t->history);
+    if (t->history->n_accepted)
+        document_heading(d, 2, "Accepted levels", "accepted");
+    for (size_t i = 0; i < t->history->n_accepted; i++)
+        document_item(
+            d, pool_text(&t->history->pool, "host %s, suite %s: %s", t->history->accepted[i].host,
+                         t->history->accepted[i].suite,
+                         history_acceptance_text(&t->history->pool, &t->history->accepted[i])));
     return d;
-}
-
-static void write_figure(FILE *out, const struct drawn *d, size_t i)
-{
-    const struct history_series *s = d->trends[i]->series;
-
-    html_print(out, "<figure>\n<figcaption><b>%s</b> <span>%s, %s</span></figcaption>\n", s->label,
-               s->host, s->suite);
-    plot_write_html(&d->t->history->pool, &d->plots[i], out);
-    fprintf(out,
-            "<p class='note'>Points: the geometric mean of a run's launches. Lines: the levels and "
-            "slips.%s</p></figure>\n",
-            d->trends[i]->n_gone
-                ? " Hollow points: runs in all of whose launches other guests took "
-                  "the CPU; they are in no level."
-                : "");
 }
 
 static void write_page(FILE *out, const struct drawn *d)
@@ -346,8 +301,21 @@ static void write_page(FILE *out, const struct drawn *d)
     fputs("<section id='plots'>\n", out);
     if (d->n)
         fputs("<h2>Plots</h2>\n<div class='figures'>\n", out);
-    for (size_t i = 0; i < d->n; i++)
-        write_figure(out, d, i);
+    for (size_t i = 0; i < d->n; i++) {
+        const struct history_series *s = d->trends[i]->series;
+
+        html_print(out, "<figure>\n<figcaption><b>%s</b> <span>%s, %s</span></figcaption>\n",
+                   s->label, s->host, s->suite);
+        plot_write_html(&d->t->history->pool, &d->plots[i], out);
+        fprintf(
+            out,
+            "<p class='note'>Points: the geometric mean of a run's launches. Lines: the levels and "
+            "slips.%s</p></figure>\n",
+            d->trends[i]->n_gone
+                ? " Hollow points: runs in all of whose launches other guests took "
+                  "the CPU; they are in no level."
+                : "");
+    }
     if (d->n)
         fputs("</div>\n", out);
     if (d->left_out)

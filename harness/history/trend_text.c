@@ -16,21 +16,6 @@
 static const char *const blocks[SPARK_LEVELS] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 static const char *const plain[SPARK_LEVELS] = {"_", ".", "-", "=", "+", "*", "%", "#"};
 
-/* The mean of the values of one column; NaN: none is there. */
-static double column_mean(const struct trend *t, size_t begin, size_t end)
-{
-    double sum = 0;
-    size_t n = 0;
-
-    for (size_t i = begin; i < end; i++) {
-        if (isnan(t->values[i]))
-            continue;
-        sum += t->values[i];
-        n++;
-    }
-    return n ? sum / (double)n : NAN;
-}
-
 static size_t column_of(size_t i, size_t n, size_t width)
 {
     return n ? i * width / n : 0;
@@ -46,7 +31,17 @@ static void trend_spark(const struct trend *t, bool utf8, char *line, char *mark
 
         while (end < t->n && column_of(end, t->n, width) == c)
             end++;
-        column[c] = column_mean(t, begin, end);
+        /* The mean of the values of one column; NaN: none is there. */
+        double sum = 0;
+        size_t n = 0;
+
+        for (size_t i = begin; i < end; i++) {
+            if (isnan(t->values[i]))
+                continue;
+            sum += t->values[i];
+            n++;
+        }
+        column[c] = n ? sum / (double)n : NAN;
         low = fmin(low, column[c]);
         high = fmax(high, column[c]);
         begin = end;
@@ -179,26 +174,6 @@ static void print_trend(FILE *out, struct pool *pool, const struct trend *t, boo
         print_point(out, pool, t, i);
 }
 
-/* A host and suite of its own begins. */
-static void print_place(FILE *out, const struct history_series *now,
-                        const struct history_series *last)
-{
-    bool other = !last || strcmp(now->host, last->host) || strcmp(now->suite, last->suite);
-
-    if (other) {
-        fputs("\nhost ", out);
-        trend_put(out, now->host);
-        fputs(", suite ", out);
-        trend_put(out, now->suite);
-        fputc('\n', out);
-    }
-    if (other || strcmp(now->pipe, last->pipe)) {
-        fputc('\n', out);
-        trend_put(out, now->pipe);
-        fputc('\n', out);
-    }
-}
-
 void trends_count_text(const struct trends *t, char *text, size_t len)
 {
     if (t->n_short == t->n && !t->n_missing) {
@@ -213,22 +188,6 @@ void trends_count_text(const struct trends *t, char *text, size_t len)
     snprintf(text, len, "%zu of %zu case%s changed level in %zu run%s, %.10s to %.10s",
              t->n_changed, t->n, t->n == 1 ? "" : "s", t->n_runs, t->n_runs == 1 ? "" : "s",
              t->first, t->last);
-}
-
-static const char *of_them(struct pool *pool, const struct trends *t, size_t n)
-{
-    return t->n == 1 ? "it has" : pool_text(pool, "%zu of them %s", n, n == 1 ? "has" : "have");
-}
-
-static const char *taken_remark(struct pool *pool, const struct trends *t)
-{
-    const char *gone = t->n_gone
-                           ? pool_text(pool, "; in %zu run%s a case has none left, and no value",
-                                       t->n_gone, t->n_gone == 1 ? "" : "s")
-                           : "";
-
-    return pool_text(pool, "in %zu case%s launches are left out, as " STEAL_WHY "%s", t->n_taken,
-                     t->n_taken == 1 ? "" : "s", gone);
 }
 
 #define NAMED_MAX 3 /* cases, in a remark */
@@ -308,21 +267,55 @@ size_t trends_remarks(const struct trends *t, const char **remarks)
     n = add_remark(remarks, n, machines_remark(pool, t));
     if (t->n_short)
         remarks[n++] = pool_text(pool, "%s fewer than %d runs: too few to find a change",
-                                 of_them(pool, t, t->n_short), CHANGE_FIRST + CHANGE_SHORT);
+                                 t->n == 1 ? "it has"
+                                           : pool_text(pool, "%zu of them %s", t->n_short,
+                                                       t->n_short == 1 ? "has" : "have"),
+                                 CHANGE_FIRST + CHANGE_SHORT);
     if (t->n_bad)
         remarks[n++] =
             pool_text(pool, "%zu case%s values that are no number above 0: these are left out",
                       t->n_bad, t->n_bad == 1 ? " has" : "s have");
-    if (t->n_taken)
-        remarks[n++] = taken_remark(pool, t);
+    if (t->n_taken) {
+        const char *gone =
+            t->n_gone ? pool_text(pool, "; in %zu run%s a case has none left, and no value",
+                                  t->n_gone, t->n_gone == 1 ? "" : "s")
+                      : "";
+
+        remarks[n++] = pool_text(pool, "in %zu case%s launches are left out, as " STEAL_WHY "%s",
+                                 t->n_taken, t->n_taken == 1 ? "" : "s", gone);
+    }
     if (left_out)
         remarks[n++] = pool_text(pool, "%zu run folder%s damaged, or cannot be read, and left out",
                                  left_out, left_out == 1 ? " is" : "s are");
     return n;
 }
 
-static void print_end(FILE *out, const struct trends *t, bool all)
+void trends_print(FILE *out, const struct trends *t, bool all, bool utf8)
 {
+    const struct history_series *last = NULL;
+
+    for (size_t i = 0; i < t->n; i++) {
+        if (!all && !t->all[i].n_points && !t->all[i].n_missing)
+            continue;
+        /* A host and suite of its own begins. */
+        bool other = !last || strcmp(t->all[i].series->host, last->host) ||
+                     strcmp(t->all[i].series->suite, last->suite);
+
+        if (other) {
+            fputs("\nhost ", out);
+            trend_put(out, t->all[i].series->host);
+            fputs(", suite ", out);
+            trend_put(out, t->all[i].series->suite);
+            fputc('\n', out);
+        }
+        if (other || strcmp(t->all[i].series->pipe, last->pipe)) {
+            fputc('\n', out);
+            trend_put(out, t->all[i].series->pipe);
+            fputc('\n', out);
+        }
+        print_trend(out, &t->history->pool, &t->all[i], utf8);
+        last = t->all[i].series;
+    }
     const char *remarks[TRENDS_REMARKS];
     size_t n = trends_remarks(t, remarks);
     char text[256];
@@ -337,46 +330,10 @@ static void print_end(FILE *out, const struct trends *t, bool all)
         fprintf(out, "%s\n", remarks[i]);
 }
 
-void trends_print(FILE *out, const struct trends *t, bool all, bool utf8)
-{
-    const struct history_series *last = NULL;
-
-    for (size_t i = 0; i < t->n; i++) {
-        if (!all && !t->all[i].n_points && !t->all[i].n_missing)
-            continue;
-        print_place(out, t->all[i].series, last);
-        print_trend(out, &t->history->pool, &t->all[i], utf8);
-        last = t->all[i].series;
-    }
-    print_end(out, t, all);
-}
-
 /* ---- A history for programs: CSV with a line a change, and JSON with every case ---- */
 
 #define JSON_SCHEMA 1
 #define DIGITS      12 /* of a figure: 0.05, and not 0.050000000000000003 */
-
-/* What a step has not is empty. */
-static void csv_slip(FILE *out, const struct trend *t, const struct change_point *p)
-{
-    const double numbers[] = {p->a_run, p->a_run_low, p->a_run_high};
-    bool slip = p->kind == CHANGE_SLIP;
-    const char *texts[] = {trend_kind(p), slip ? t->runs[p->end]->name : "",
-                           slip ? t->runs[p->end]->started_utc : "",
-                           !slip        ? ""
-                           : p->goes_on ? "yes"
-                                        : "no"};
-
-    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
-        fputc(',', out);
-        csv_print(out, texts[i]);
-    }
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
-        fputc(',', out);
-        if (slip)
-            csv_print_number(out, numbers[i]);
-    }
-}
 
 static void csv_change(FILE *out, struct pool *pool, const struct trend *t, size_t point)
 {
@@ -407,7 +364,24 @@ static void csv_change(FILE *out, struct pool *pool, const struct trend *t, size
         fputc(',', out);
     }
     csv_print(out, trend_differ_text(pool, d, SIZE_MAX));
-    csv_slip(out, t, p);
+    /* What a step has not is empty. */
+    const double rates[] = {p->a_run, p->a_run_low, p->a_run_high};
+    bool slip = p->kind == CHANGE_SLIP;
+    const char *slip_texts[] = {trend_kind(p), slip ? t->runs[p->end]->name : "",
+                                slip ? t->runs[p->end]->started_utc : "",
+                                !slip        ? ""
+                                : p->goes_on ? "yes"
+                                             : "no"};
+
+    for (size_t k = 0; k < sizeof(slip_texts) / sizeof(*slip_texts); k++) {
+        fputc(',', out);
+        csv_print(out, slip_texts[k]);
+    }
+    for (size_t k = 0; k < sizeof(rates) / sizeof(*rates); k++) {
+        fputc(',', out);
+        if (slip)
+            csv_print_number(out, rates[k]);
+    }
     fputc('\n', out);
 }
 
@@ -440,20 +414,6 @@ static json_t *run_json(struct pool *pool, const struct history_run *run)
                      text(pool, run->commit));
 }
 
-static json_t *differ_json(struct pool *pool, const struct trend *t, const struct trend_differ *d)
-{
-    json_t *all = json_array();
-
-    for (size_t i = 0; i < d->n; i++)
-        json_array_append_new(
-            all, json_pack("{s:o, s:o, s:o, s:o, s:b}", "what", text(pool, d->all[i].what),
-                           "before", text(pool, d->all[i].a), "after", text(pool, d->all[i].b),
-                           "pipes", text(pool, d->all[i].pipes), "may_weigh", i < d->n_near));
-    return json_pack("{s:o, s:o, s:o, s:o}", "run", run_json(pool, t->runs[d->at]), "run_before",
-                     d->before == SIZE_MAX ? json_null() : run_json(pool, t->runs[d->before]),
-                     "unsteady", text(pool, d->unsteady), "differences", all);
-}
-
 /* null: a step. */
 static json_t *slip_json(struct pool *pool, const struct trend *t, const struct change_point *p)
 {
@@ -470,8 +430,21 @@ static json_t *change_json(struct pool *pool, const struct trend *t, size_t poin
     const struct change_point *p = &t->points[point];
     json_t *steps = json_array();
 
-    for (size_t i = 0; i < t->steps[point].n; i++)
-        json_array_append_new(steps, differ_json(pool, t, &t->steps[point].all[i]));
+    for (size_t i = 0; i < t->steps[point].n; i++) {
+        const struct trend_differ *d = &t->steps[point].all[i];
+        json_t *all = json_array();
+
+        for (size_t k = 0; k < d->n; k++)
+            json_array_append_new(
+                all, json_pack("{s:o, s:o, s:o, s:o, s:b}", "what", text(pool, d->all[k].what),
+                               "before", text(pool, d->all[k].a), "after", text(pool, d->all[k].b),
+                               "pipes", text(pool, d->all[k].pipes), "may_weigh", k < d->n_near));
+        json_array_append_new(
+            steps,
+            json_pack("{s:o, s:o, s:o, s:o}", "run", run_json(pool, t->runs[d->at]), "run_before",
+                      d->before == SIZE_MAX ? json_null() : run_json(pool, t->runs[d->before]),
+                      "unsteady", text(pool, d->unsteady), "differences", all));
+    }
     return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
                      "kind", trend_kind(p), "direction", trend_is_worse(t, p) ? "worse" : "better",
                      "run", run_json(pool, t->runs[p->at]), "earliest",
@@ -481,28 +454,6 @@ static json_t *change_json(struct pool *pool, const struct trend *t, size_t poin
                      number(p->ratio), "ratio_low", number(p->low), "ratio_high", number(p->high),
                      "p", number(p->p), "runs_later", json_integer((json_int_t)(p->seen - p->at)),
                      "slip", slip_json(pool, t, p), "differing", steps);
-}
-
-static json_t *case_json(struct pool *pool, const struct trend *t)
-{
-    const struct history_series *s = t->series;
-    json_t *changes = json_array(), *values = json_array();
-
-    for (size_t i = 0; i < t->n_points; i++)
-        json_array_append_new(changes, change_json(pool, t, i));
-    for (size_t i = 0; i < t->n; i++)
-        json_array_append_new(values,
-                              json_pack("{s:o, s:o, s:o, s:o}", "run", text(pool, t->runs[i]->name),
-                                        "value", number(t->values[i]), "taken_launches",
-                                        json_integer((json_int_t)t->n_taken[i]), "taken_value",
-                                        number(t->taken[i])));
-    return json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:I, s:o, s:o, s:o}", "host", text(pool, s->host),
-        "suite", text(pool, s->suite), "pipe", text(pool, s->pipe), "key", text(pool, s->key),
-        "label", text(pool, s->label), "unit", text(pool, s->unit), "higher_is_better",
-        s->higher_is_better, "too_few_runs", t->n_values < CHANGE_FIRST + CHANGE_SHORT,
-        "newest_runs_without_value", (json_int_t)t->n_missing, "unit_since",
-        t->now ? text(pool, t->now->unit) : json_null(), "changes", changes, "values", values);
 }
 
 int trends_json(FILE *out, const struct trends *t)
@@ -518,8 +469,34 @@ int trends_json(FILE *out, const struct trends *t)
 
     for (size_t i = 0; i < h->n_left_out; i++)
         json_array_append_new(left, text(&t->history->pool, h->left_out[i]));
-    for (size_t i = 0; i < t->n; i++)
-        whole = !json_array_append_new(cases, case_json(&t->history->pool, &t->all[i])) && whole;
+    for (size_t i = 0; i < t->n; i++) {
+        const struct history_series *s = t->all[i].series;
+        json_t *changes = json_array(), *values = json_array();
+
+        for (size_t k = 0; k < t->all[i].n_points; k++)
+            json_array_append_new(changes, change_json(&t->history->pool, &t->all[i], k));
+        for (size_t k = 0; k < t->all[i].n; k++)
+            json_array_append_new(values,
+                                  json_pack("{s:o, s:o, s:o, s:o}", "run",
+                                            text(&t->history->pool, t->all[i].runs[k]->name),
+                                            "value", number(t->all[i].values[k]), "taken_launches",
+                                            json_integer((json_int_t)t->all[i].n_taken[k]),
+                                            "taken_value", number(t->all[i].taken[k])));
+        whole = !json_array_append_new(
+                    cases,
+                    json_pack(
+                        "{s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:I, s:o, s:o, s:o}", "host",
+                        text(&t->history->pool, s->host), "suite",
+                        text(&t->history->pool, s->suite), "pipe", text(&t->history->pool, s->pipe),
+                        "key", text(&t->history->pool, s->key), "label",
+                        text(&t->history->pool, s->label), "unit", text(&t->history->pool, s->unit),
+                        "higher_is_better", s->higher_is_better, "too_few_runs",
+                        t->all[i].n_values < CHANGE_FIRST + CHANGE_SHORT,
+                        "newest_runs_without_value", (json_int_t)t->all[i].n_missing, "unit_since",
+                        t->all[i].now ? text(&t->history->pool, t->all[i].now->unit) : json_null(),
+                        "changes", changes, "values", values)) &&
+                whole;
+    }
     all = json_pack("{s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "schema", JSON_SCHEMA,
                     "runs", (json_int_t)t->n_runs, "cases_changed", (json_int_t)t->n_changed,
                     "cases_with_too_few_runs", (json_int_t)t->n_short, "cases_with_taken_launches",

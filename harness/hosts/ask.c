@@ -48,41 +48,6 @@ static int start(struct batch *b, const struct host *h, enum hosts_task task)
     return end_start(e);
 }
 
-static void refuse(const struct batch *b, unsigned i)
-{
-    const struct end *e = &b->ends[i];
-    struct stream_hello missing =
-        stream_hello(e->output.text ? e->output.text : "", "missing", b->token);
-    char path[4096], why[900];
-
-    host_program_path(b->run, b->hosts[i], b->program, path, sizeof(path));
-    if (missing.there)
-        host_say_missing(path, b->hosts[i]->name, &missing, why, sizeof(why));
-    else if (end_is_over(e))
-        host_say_unreached(b->run, e, why, sizeof(why));
-    else
-        host_say_mute(b->run, e, why, sizeof(why));
-    b->take(b->hosts[i], NULL, 0, why, b->arg);
-}
-
-static void look(struct batch *b, unsigned i, bool late)
-{
-    const struct end *e = &b->ends[i];
-    const char *text = e->output.text ? e->output.text : "";
-    struct stream_parts parts;
-
-    if (b->done[i])
-        return;
-    b->done[i] = true;
-    if (stream_is_whole(text, e->output.size, b->token) &&
-        !stream_parts(text, e->output.size, b->token, &parts))
-        b->take(b->hosts[i], parts.rows, parts.n_rows, NULL, b->arg);
-    else if (late || end_is_over(e))
-        refuse(b, i);
-    else
-        b->done[i] = false;
-}
-
 static bool all_done(const struct batch *b)
 {
     for (unsigned i = 0; i < b->n; i++)
@@ -98,8 +63,33 @@ static int ask_batch(struct batch *b)
 
     while (!err && !all_done(b)) {
         err = ends_attend(b->ends, b->n, SLICE_MS);
-        for (unsigned i = 0; !err && i < b->n; i++)
-            look(b, i, clock_now_ns() >= until_ns);
+        for (unsigned i = 0; !err && i < b->n; i++) {
+            const struct end *e = &b->ends[i];
+            const char *text = e->output.text ? e->output.text : "";
+            struct stream_parts parts;
+
+            if (!b->done[i]) {
+                b->done[i] = true;
+                if (stream_is_whole(text, e->output.size, b->token) &&
+                    !stream_parts(text, e->output.size, b->token, &parts))
+                    b->take(b->hosts[i], parts.rows, parts.n_rows, NULL, b->arg);
+                else if (clock_now_ns() >= until_ns || end_is_over(e)) {
+                    struct stream_hello missing =
+                        stream_hello(e->output.text ? e->output.text : "", "missing", b->token);
+                    char path[4096], why[900];
+
+                    host_program_path(b->run, b->hosts[i], b->program, path, sizeof(path));
+                    if (missing.there)
+                        host_say_missing(path, b->hosts[i]->name, &missing, why, sizeof(why));
+                    else if (end_is_over(e))
+                        host_say_unreached(b->run, e, why, sizeof(why));
+                    else
+                        host_say_mute(b->run, e, why, sizeof(why));
+                    b->take(b->hosts[i], NULL, 0, why, b->arg);
+                } else
+                    b->done[i] = false;
+            }
+        }
     }
     ends_stop(b->ends, b->n, STOP_GRACE_NS);
     b->n = 0;

@@ -21,19 +21,6 @@
 
 #define NETWORKS_SHOWN 4
 
-static void add_speed(const char *speed, char *text, size_t len)
-{
-    char *end;
-    double number = strtod(speed, &end);
-
-    if (end == speed || number <= 0)
-        return;
-    if (*end == 'G' || number >= 1000)
-        snprintf(text, len, " %.4g Gb/s", *end == 'G' ? number : number / 1000);
-    else
-        snprintf(text, len, " %.4g Mb/s", number);
-}
-
 const char *check_network(const char *network, char *text, size_t len)
 {
     size_t name = strcspn(network, "|");
@@ -42,7 +29,15 @@ const char *check_network(const char *network, char *text, size_t len)
     char rate[40] = "";
 
     text[0] = 0;
-    add_speed(speed, rate, sizeof(rate));
+    char *end;
+    double number = strtod(speed, &end);
+
+    if (end != speed && number > 0) {
+        if (*end == 'G' || number >= 1000)
+            snprintf(rate, sizeof(rate), " %.4g Gb/s", *end == 'G' ? number : number / 1000);
+        else
+            snprintf(rate, sizeof(rate), " %.4g Mb/s", number);
+    }
     size_t n = strcspn(address, " ");
     if (n || memchr(network, ':', name)) /* a port of an RDMA device has no address of its own */
         snprintf(text, len, "%.*s%s%.*s%s", (int)name, network, n ? " " : "", (int)n, address,
@@ -69,15 +64,6 @@ static void networks_text(const struct host *h, char *text, size_t len)
         snprintf(text + strlen(text), len - strlen(text), " and %zu more", more);
 }
 
-static void clock_text(const struct host *h, char *text, size_t len)
-{
-    if (isnan(h->offset_s))
-        snprintf(text, len, "not known");
-    else
-        snprintf(text, len, "%+.2f s +-%.2f", fabs(h->offset_s) < 0.005 ? 0 : h->offset_s,
-                 h->spread_s);
-}
-
 /* One build for all its programs, or that they differ. */
 static void build_text(const struct host *h, char *text, size_t len)
 {
@@ -100,18 +86,6 @@ struct line {
     char slots[16], clock[40], build[STREAM_TEXT_MAX], networks[1000];
 };
 
-static void fill_line(const struct host *h, struct line *l)
-{
-    snprintf(l->slots, sizeof(l->slots), "%u", h->slots);
-    networks_text(h, l->networks, sizeof(l->networks));
-    clock_text(h, l->clock, sizeof(l->clock));
-    build_text(h, l->build, sizeof(l->build));
-    if (h->answered)
-        return;
-    snprintf(l->clock, sizeof(l->clock), "no answer");
-    snprintf(l->build, sizeof(l->build), "see below");
-}
-
 static int wider(int width, const char *text)
 {
     return (int)strlen(text) > width ? (int)strlen(text) : width;
@@ -123,7 +97,21 @@ static void print_table(const struct hosts_run *run)
     int name = 4, clock = 5, build = 5;
 
     for (size_t i = 0; i < run->hosts.n; i++) {
-        fill_line(&run->hosts.all[i], &lines[i]);
+        struct line *l = &lines[i];
+        const struct host *h = &run->hosts.all[i];
+        snprintf(l->slots, sizeof(l->slots), "%u", h->slots);
+        networks_text(h, l->networks, sizeof(l->networks));
+        size_t len = sizeof(l->clock);
+        if (isnan(h->offset_s))
+            snprintf(l->clock, len, "not known");
+        else
+            snprintf(l->clock, len, "%+.2f s +-%.2f", fabs(h->offset_s) < 0.005 ? 0 : h->offset_s,
+                     h->spread_s);
+        build_text(h, l->build, sizeof(l->build));
+        if (!h->answered) {
+            snprintf(l->clock, sizeof(l->clock), "no answer");
+            snprintf(l->build, sizeof(l->build), "see below");
+        }
         if (!run->hosts.all[i].asked)
             continue;
         name = wider(name, run->hosts.all[i].name);
@@ -145,22 +133,16 @@ static bool is_waiting(const struct launch *l, const struct host *h)
     return l->state == LAUNCH_TODO && launch_needs_host(l, h->name);
 }
 
-/* How many launches wait for this host, of one benchmark or (NULL) of any. */
-static size_t waiting_for(const struct plan *plan, const struct host *h, const char *bench)
+static void say_problem(const struct plan *plan, const struct host *h, const char *problem,
+                        const char *bench)
 {
+    /* How many launches wait for this host, of one benchmark or (NULL) of any. */
     size_t n = 0;
 
     for (size_t i = 0; i < plan->n; i++) {
         const struct launch *l = &plan->launches[i];
         n += is_waiting(l, h) && (!bench || !strcmp(l->bench, bench));
     }
-    return n;
-}
-
-static void say_problem(const struct plan *plan, const struct host *h, const char *problem,
-                        const char *bench)
-{
-    size_t n = waiting_for(plan, h, bench);
 
     fprintf(stderr, "plumb run: %s: %zu %s at once\n", problem, n,
             n == 1 ? "launch that needs it fails" : "launches that need it fail");
@@ -183,12 +165,17 @@ static bool has_address(const struct host *h, const char *address)
     return false;
 }
 
-/* Two names of one machine: what is measured between them is no network. */
-static void say_same(const struct hosts *hosts)
+/* The table, and each problem with how many launches it concerns. */
+static void check_say(const struct hosts_run *run, const struct plan *plan)
 {
-    for (size_t i = 0; i < hosts->n; i++)
+    char by[LAUNCHER_BY_SIZE];
+
+    fprintf(stderr, "plumb run: asked %s:\n", launcher_by(run, by));
+    print_table(run);
+    /* Two names of one machine: what is measured between them is no network. */
+    for (size_t i = 0; i < run->hosts.n; i++)
         for (size_t k = 0; k < i; k++) {
-            const struct host *a = &hosts->all[k], *b = &hosts->all[i];
+            const struct host *a = &run->hosts.all[k], *b = &run->hosts.all[i];
             if (!has_address(a, b->address) && !has_address(b, a->address))
                 continue;
             fprintf(stderr,
@@ -197,16 +184,6 @@ static void say_same(const struct hosts *hosts)
                     a->name, b->name, has_address(a, b->address) ? b->address : a->address);
             break;
         }
-}
-
-/* The table, and each problem with how many launches it concerns. */
-static void check_say(const struct hosts_run *run, const struct plan *plan)
-{
-    char by[LAUNCHER_BY_SIZE];
-
-    fprintf(stderr, "plumb run: asked %s:\n", launcher_by(run, by));
-    print_table(run);
-    say_same(&run->hosts);
     for (size_t i = 0; i < run->hosts.n; i++) {
         const struct host *h = &run->hosts.all[i];
         if (h->problem)
@@ -310,17 +287,6 @@ static void keep_who(struct hosts_run *run, const struct bench_info *bench, cons
     json_object_set_new(run->ranks, bench->name, list);
 }
 
-static void take_problem(struct hosts_run *run, const struct bench_info *bench, const char *why)
-{
-    struct host *h = &run->hosts.all[0];
-
-    for (size_t i = 0; i < h->n_programs; i++) {
-        struct host_program *p = &h->programs[i];
-        if (!strcmp(p->bench, bench->name))
-            p->problem = xasprintf("a trial of '%s' over all hosts failed: %s", bench->name, why);
-    }
-}
-
 /* Launches plumb-NAME --who over all. 0 or -errno; what is wrong becomes the first host's problem
  * with that benchmark. */
 static int check_trial(struct hosts_run *run, const struct bench_info *bench)
@@ -345,7 +311,14 @@ static int check_trial(struct hosts_run *run, const struct bench_info *bench)
     if (!err && !*why && r.status == 0)
         keep_who(run, bench, r.out.text, r.out.size);
     if (err == -EBADMSG || (!err && (*why || r.status))) {
-        take_problem(run, bench, *why ? why : "it ended without a word");
+        struct host *h = &run->hosts.all[0];
+
+        for (size_t i = 0; i < h->n_programs; i++) {
+            struct host_program *p = &h->programs[i];
+            if (!strcmp(p->bench, bench->name))
+                p->problem = xasprintf("a trial of '%s' over all hosts failed: %s", bench->name,
+                                       (*why ? why : "it ended without a word"));
+        }
         err = 0;
     }
     child_result_release(&r);
@@ -360,18 +333,6 @@ static void add_program(struct host *h, const char *bench)
     *ARRAY_ADD(h->programs, h->n_programs) = (struct host_program){.bench = bench};
 }
 
-/* Which benchmarks wait for the host. */
-static void add_programs(struct host *h, const struct bench_list *benches, const struct plan *plan)
-{
-    for (size_t i = 0; i < plan->n; i++) {
-        const struct launch *l = &plan->launches[i];
-        const struct bench_info *bench =
-            is_waiting(l, h) ? bench_list_find(benches, l->bench) : NULL;
-        if (bench)
-            add_program(h, bench->name);
-    }
-}
-
 static void compare_build(struct host *h, const char *bench, const char *ours)
 {
     char problem[768];
@@ -382,17 +343,6 @@ static void compare_build(struct host *h, const char *bench, const char *ours)
             !host_same_build(h->name, p->version, ours, problem, sizeof(problem)))
             p->problem = xstrdup(problem);
     }
-}
-
-static int compare_builds(struct hosts_run *run, const struct bench_info *bench)
-{
-    char ours[STREAM_TEXT_MAX];
-    int err = host_own_version(bench->path, run->wait_ns, ours);
-
-    err = err == -ENOEXEC ? 0 : err; /* then every build is another one */
-    for (size_t i = 0; !err && i < run->hosts.n; i++)
-        compare_build(&run->hosts.all[i], bench->name, ours);
-    return err;
 }
 
 static bool is_asked_for(const struct hosts_run *run, const char *bench)
@@ -417,14 +367,27 @@ static bool can_try(const struct hosts_run *run, const struct bench_info *bench)
 
 int check_all(struct hosts_run *run, const struct bench_list *benches, const struct plan *plan)
 {
-    for (size_t i = 0; i < run->hosts.n; i++)
-        add_programs(&run->hosts.all[i], benches, plan);
+    for (size_t i = 0; i < run->hosts.n; i++) {
+        /* Which benchmarks wait for the host. */
+        for (size_t j = 0; j < plan->n; j++) {
+            const struct launch *l = &plan->launches[j];
+            const struct bench_info *bench =
+                is_waiting(l, &run->hosts.all[i]) ? bench_list_find(benches, l->bench) : NULL;
+            if (bench)
+                add_program(&run->hosts.all[i], bench->name);
+        }
+    }
     int err = check_ask(run, benches);
     for (size_t i = 0; !err && i < benches->n; i++) {
         const struct bench_info *bench = &benches->benches[i];
         if (!is_asked_for(run, bench->name))
             continue;
-        err = compare_builds(run, bench);
+        char ours[STREAM_TEXT_MAX];
+        err = host_own_version(bench->path, run->wait_ns, ours);
+
+        err = err == -ENOEXEC ? 0 : err; /* then every build is another one */
+        for (size_t k = 0; !err && k < run->hosts.n; k++)
+            compare_build(&run->hosts.all[k], bench->name, ours);
         if (!err && can_try(run, bench))
             err = check_trial(run, bench);
     }

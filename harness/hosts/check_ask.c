@@ -127,9 +127,11 @@ void check_take(struct host *h, const char *text, const char *token, double begi
     take_networks(h, text, token);
 }
 
-/* The programs that the host is asked for, as words of the script. */
-static void add_programs(const struct batch *b, struct host *h, struct argv *w)
+static int start(struct batch *b, struct host *h)
 {
+    struct end *e = &b->ends[b->n];
+    struct argv programs = {0};
+    /* The programs that the host is asked for, as words of the script. */
     char path[4096];
 
     for (size_t i = 0; i < h->n_programs; i++) {
@@ -137,16 +139,8 @@ static void add_programs(const struct batch *b, struct host *h, struct argv *w)
         host_program_path(b->run, h, bench ? bench->path : "", path, sizeof(path));
         free(h->programs[i].path); /* it may be asked twice */
         h->programs[i].path = xstrdup(path);
-        argv_add(w, path);
+        argv_add(&programs, path);
     }
-}
-
-static int start(struct batch *b, struct host *h)
-{
-    struct end *e = &b->ends[b->n];
-    struct argv programs = {0};
-
-    add_programs(b, h, &programs);
     *e = (struct end){.name = h->name, .silent = true, .in = -1, .out = -1, .err = -1};
     h->asked = true;
     b->run->launcher->command(
@@ -160,17 +154,6 @@ static int start(struct batch *b, struct host *h)
     argv_release(&programs);
     b->asking[b->n++] = (struct asking){.host = h, .begin_s = wall_s(), .since_ns = clock_now_ns()};
     return end_start(e);
-}
-
-static void take_silence(struct batch *b, struct asking *a, const struct end *e)
-{
-    char problem[900];
-
-    if (end_is_over(e))
-        host_say_unreached(b->run, e, problem, sizeof(problem));
-    else
-        host_say_mute(b->run, e, problem, sizeof(problem));
-    set_problem(a->host, problem);
 }
 
 /* Is the host done? */
@@ -194,8 +177,15 @@ static void look(struct batch *b, unsigned i)
         return;
     if (whole)
         check_take(a->host, text, b->token, a->begin_s, a->end_s);
-    else
-        take_silence(b, a, e);
+    else {
+        char problem[900];
+
+        if (end_is_over(e))
+            host_say_unreached(b->run, e, problem, sizeof(problem));
+        else
+            host_say_mute(b->run, e, problem, sizeof(problem));
+        set_problem(a->host, problem);
+    }
 }
 
 static bool all_done(const struct batch *b)

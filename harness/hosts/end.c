@@ -112,19 +112,6 @@ int stream_parts(const char *text, size_t size, const char *token, struct stream
 #define KILL_NS                                                                                    \
     3000000000ull /* between the request to end and the kill: mpirun ends its ranks first */
 
-/* In the child: between fork and exec only calls that are safe there. */
-static void become(const struct end *e, int in, int out, int err, pid_t parent)
-{
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
-        _exit(127);
-    if (dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 || dup2(err, STDERR_FILENO) < 0)
-        _exit(127);
-    signal(SIGPIPE, SIG_DFL);
-    execvp(e->command.all[0], e->command.all);
-    _exit(127);
-}
-
 static void close_one(int *fd)
 {
     if (*fd >= 0)
@@ -149,8 +136,18 @@ int end_start(struct end *e)
     int err = e->command.n ? open_pipes(pipes) : -EINVAL;
     if (!err) {
         e->pid = fork();
-        if (e->pid == 0)
-            become(e, pipes[0][0], pipes[1][1], pipes[2][1], self);
+        if (e->pid == 0) {
+            /* In the child: between fork and exec only calls that are safe there. */
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            if (getppid() != self)
+                _exit(127);
+            if (dup2(pipes[0][0], STDIN_FILENO) < 0 || dup2(pipes[1][1], STDOUT_FILENO) < 0 ||
+                dup2(pipes[2][1], STDERR_FILENO) < 0)
+                _exit(127);
+            signal(SIGPIPE, SIG_DFL);
+            execvp(e->command.all[0], e->command.all);
+            _exit(127);
+        }
         err = e->pid < 0 ? -errno : 0;
     }
     close_one(&pipes[0][0]);
@@ -207,26 +204,6 @@ static long take_rank(const char **text, char *rank, size_t len)
     return (long)number;
 }
 
-static void take_cause(struct end_cause *cause, const struct notice *n, long speaker)
-{
-    bool found = cause->lost.kind != NOTICE_NONE;
-
-    if (speaker < 0 || n->rank == (unsigned long)speaker || (found && (speaker || !cause->speaker)))
-        return;
-    *cause = (struct end_cause){.lost = *n, .speaker = (unsigned)speaker};
-}
-
-static void take_notice(struct end *e, const struct notice *n, long speaker, const char *rank,
-                        const char *text)
-{
-    e->listening |= n->kind == NOTICE_LISTENING;
-    e->taken |= n->kind == NOTICE_PORT_TAKEN;
-    if (n->kind == NOTICE_LOST)
-        snprintf(e->loss, sizeof(e->loss), "%s%.440s", rank, text);
-    if (n->kind == NOTICE_GONE || n->kind == NOTICE_SILENT)
-        take_cause(&e->cause, n, speaker);
-}
-
 static void take_line(struct end *e)
 {
     const char *text = e->line;
@@ -240,7 +217,17 @@ static void take_line(struct end *e)
     stream_printable(e->line);
     long speaker = take_rank(&text, rank, sizeof(rank));
     text = notice_read(text, &notice);
-    take_notice(e, &notice, speaker, rank, text);
+    e->listening |= notice.kind == NOTICE_LISTENING;
+    e->taken |= notice.kind == NOTICE_PORT_TAKEN;
+    if (notice.kind == NOTICE_LOST)
+        snprintf(e->loss, sizeof(e->loss), "%s%.440s", rank, text);
+    if (notice.kind == NOTICE_GONE || notice.kind == NOTICE_SILENT) {
+        bool found = e->cause.lost.kind != NOTICE_NONE;
+
+        if (speaker >= 0 && notice.rank != (unsigned long)speaker &&
+            (!found || (!speaker && e->cause.speaker)))
+            e->cause = (struct end_cause){.lost = notice, .speaker = (unsigned)speaker};
+    }
     if (!says_anything(text))
         return;
     if (notice.kind != NOTICE_LISTENING)
@@ -311,20 +298,6 @@ void ends_allow(unsigned n)
     setrlimit(RLIMIT_NOFILE, &files); /* a limit that stays shows when a pipe cannot be made */
 }
 
-static int read_all(struct end *ends, unsigned n, const struct pollfd *polls)
-{
-    int err = 0;
-
-    for (unsigned i = 0; i < n && !err; i++) {
-        if (polls[2 * i].revents)
-            err = read_out(&ends[i]);
-        if (!err && polls[2 * i + 1].revents)
-            err = read_err(&ends[i]);
-        look_whether_ended(&ends[i]);
-    }
-    return err;
-}
-
 int ends_attend(struct end *ends, unsigned n, int ms)
 {
     struct pollfd *polls = xcalloc(2 * (size_t)n, sizeof(*polls));
@@ -336,8 +309,13 @@ int ends_attend(struct end *ends, unsigned n, int ms)
     }
     if (poll(polls, 2 * (nfds_t)n, ms < SLICE_MS ? ms : SLICE_MS) < 0 && errno != EINTR)
         err = -errno;
-    if (!err)
-        err = read_all(ends, n, polls);
+    for (unsigned i = 0; i < n && !err; i++) {
+        if (polls[2 * i].revents)
+            err = read_out(&ends[i]);
+        if (!err && polls[2 * i + 1].revents)
+            err = read_err(&ends[i]);
+        look_whether_ended(&ends[i]);
+    }
     free(polls);
     return err;
 }

@@ -37,13 +37,6 @@
 #define END_TERM_NS   1500000000ull
 #define END_FAILED_NS 700000000ull
 
-/* A job of mpirun or srun ends by itself where a rank is lost, and its other ranks report meanwhile
- * which one. `stopped`: this process must end. */
-static uint64_t end_grace_ns(bool stopped, int status, bool job)
-{
-    return stopped ? END_TERM_NS : status && !job ? END_FAILED_NS : END_STOP_NS;
-}
-
 /* ---- The state of one launch, and the reason of its failure ---- */
 
 /* Functions of it that return an int: 0, or HOST_LAUNCH_FAILED with the reason set. */
@@ -83,17 +76,6 @@ static int talk_begin(struct talk *t)
                : 0;
 }
 
-static int say_unreached(struct talk *t, const struct end *e)
-{
-    char by[LAUNCHER_BY_SIZE];
-
-    if (t->run->launcher->ranks)
-        return talk_give_up(t, "cannot start on %s %s: %s (status %d)", t->where,
-                            launcher_by(t->run, by), host_why(t->run, e), e->status);
-    host_say_unreached(t->run, e, t->reason, sizeof(t->reason));
-    return HOST_LAUNCH_FAILED;
-}
-
 /* Why an end stopped before its time, as far as it reports it. */
 static int talk_stopped(struct talk *t, const struct end *e, const char *program)
 {
@@ -101,9 +83,15 @@ static int talk_stopped(struct talk *t, const struct end *e, const char *program
 
     if (missing.there)
         host_say_missing(program, e->name, &missing, t->reason, sizeof(t->reason));
-    else if (!stream_hello(e->output.text, "begin", t->token).there)
-        return say_unreached(t, e);
-    else
+    else if (!stream_hello(e->output.text, "begin", t->token).there) {
+        char by[LAUNCHER_BY_SIZE];
+
+        if (t->run->launcher->ranks)
+            return talk_give_up(t, "cannot start on %s %s: %s (status %d)", t->where,
+                                launcher_by(t->run, by), host_why(t->run, e), e->status);
+        host_say_unreached(t->run, e, t->reason, sizeof(t->reason));
+        return HOST_LAUNCH_FAILED;
+    } else
         talk_give_up(t, "on '%s': %s", e->name,
                      *e->last ? e->last : "it ended before its time, without a word");
     return HOST_LAUNCH_FAILED;
@@ -289,16 +277,6 @@ static int look_at_hello(struct work *w, unsigned i)
     return HOST_LAUNCH_FAILED;
 }
 
-/* What this machine runs for an end: mpirun, ssh, what --rsh says, or the script itself. */
-static const char *program_of_end(const struct work *w, const struct end *e)
-{
-    const struct host_connection *c = &w->connections[e - w->ends];
-
-    if (is_job(w))
-        return w->l->run->launcher->name;
-    return c->host->here ? "sh" : w->l->run->rsh ? w->l->run->rsh : "ssh";
-}
-
 /* Lets some time pass and reads. 0 or HOST_LAUNCH_FAILED. */
 static int attend(struct work *w)
 {
@@ -308,12 +286,20 @@ static int attend(struct work *w)
         return talk_give_up(&w->talk, "cannot read what the hosts say: %s", strerror(-err));
     for (unsigned i = 0; i < w->started; i++) {
         const struct end *e = &w->ends[i];
-        if (e->stopped_ns && clock_now_ns() >= e->stopped_ns + STOPPED_NS)
+        if (e->stopped_ns && clock_now_ns() >= e->stopped_ns + STOPPED_NS) {
+            /* What this machine runs for an end: mpirun, ssh, what --rsh says, or the script
+             * itself. */
+            const struct host_connection *c = &w->connections[e - w->ends];
+
             return talk_give_up(&w->talk,
                                 "'%s' was stopped (SIGSTOP), process %d here, which holds the "
                                 "connection to %s",
-                                program_of_end(w, e), (int)e->pid,
-                                is_job(w) ? w->talk.where : e->name);
+                                is_job(w)        ? w->l->run->launcher->name
+                                : c->host->here  ? "sh"
+                                : w->l->run->rsh ? w->l->run->rsh
+                                                 : "ssh",
+                                (int)e->pid, is_job(w) ? w->talk.where : e->name);
+        }
     }
     return 0;
 }
@@ -371,20 +357,6 @@ static unsigned under_way(const struct work *w)
     for (unsigned i = 0; i < w->started; i++)
         n += !w->states[i].there;
     return n;
-}
-
-/* Where the listener leads and has ended, nobody is waited for. */
-static int start_others(struct work *w, unsigned port)
-{
-    int status = 0;
-
-    while (!status && w->started < w->n && (w->lead > 0 || !end_is_over(&w->ends[0]))) {
-        if (under_way(w) < AT_ONCE)
-            status = start_end(w, w->started, port);
-        else if (!(status = attend(w)))
-            status = look_at_all(w);
-    }
-    return status;
 }
 
 static const char *last_word(const struct end *e)
@@ -523,23 +495,6 @@ static int tell_loss(struct work *w)
     return HOST_LAUNCH_LOST;
 }
 
-static int run_each(struct work *w)
-{
-    unsigned port = 0;
-    int status = start_listener(w, &port);
-
-    if (!status)
-        status = start_others(w, port);
-    if (!status)
-        status = finish(w);
-    if (!status)
-        status = tell_loss(w);
-    bool lost = status == EXIT_INCOMPLETE || status == HOST_LAUNCH_LOST;
-    if (status != HOST_LAUNCH_FAILED) /* the others end by themselves, but who was lost */
-        ends_wait(w->ends, w->started, lost ? END_LOST_NS : END_GRACE_NS);
-    return status;
-}
-
 static int run(struct work *w)
 {
     const struct host_launch *l = w->l;
@@ -554,9 +509,25 @@ static int run(struct work *w)
     else
         snprintf(w->where, sizeof(w->where), "all of %zu hosts", l->run->hosts.n);
     int status = talk_begin(&w->talk);
-    if (!status && !is_job(w))
-        status = run_each(w);
-    else if (!status && !(status = start_end(w, 0, 0)))
+    if (!status && !is_job(w)) {
+        unsigned port = 0;
+        status = start_listener(w, &port);
+
+        /* Where the listener leads and has ended, nobody is waited for. */
+        while (!status && w->started < w->n && (w->lead > 0 || !end_is_over(&w->ends[0]))) {
+            if (under_way(w) < AT_ONCE)
+                status = start_end(w, w->started, port);
+            else if (!(status = attend(w)))
+                status = look_at_all(w);
+        }
+        if (!status)
+            status = finish(w);
+        if (!status)
+            status = tell_loss(w);
+        bool lost = status == EXIT_INCOMPLETE || status == HOST_LAUNCH_LOST;
+        if (status != HOST_LAUNCH_FAILED) /* the others end by themselves, but who was lost */
+            ends_wait(w->ends, w->started, lost ? END_LOST_NS : END_GRACE_NS);
+    } else if (!status && !(status = start_end(w, 0, 0)))
         status = finish(w);
     secret_wipe(w->talk.secret, sizeof(w->talk.secret));
     return status;
@@ -585,7 +556,10 @@ int host_launch_body(void *arg)
     fcntl(CHILD_SAMPLES_FD, F_SETFD, FD_CLOEXEC);
     int status = run(&w);
     if (w.ends)
-        ends_stop(w.ends, w.started, end_grace_ns(stop, status, is_job(&w)));
+        ends_stop(w.ends, w.started,
+                  stop                      ? END_TERM_NS
+                  : status && !(is_job(&w)) ? END_FAILED_NS
+                                            : END_STOP_NS);
     if (status == HOST_LAUNCH_FAILED || status == HOST_LAUNCH_LOST)
         dprintf(STDERR_FILENO, "%s\n", w.talk.reason);
     if (status == HOST_LAUNCH_FAILED)

@@ -270,25 +270,22 @@ const char *host_problem(const struct host *host, const char *bench)
     return NULL;
 }
 
-static void release_one(struct host *h)
-{
-    for (size_t i = 0; i < h->n_programs; i++) {
-        free(h->programs[i].path);
-        free(h->programs[i].version);
-        free(h->programs[i].problem);
-    }
-    free(h->programs);
-    texts_free(h->networks);
-    free(h->name);
-    free(h->address);
-    free(h->problem);
-    free(h->calls);
-}
-
 void hosts_release(struct hosts *hosts)
 {
-    for (size_t i = 0; i < hosts->n; i++)
-        release_one(&hosts->all[i]);
+    for (size_t i = 0; i < hosts->n; i++) {
+        struct host *h = &hosts->all[i];
+        for (size_t k = 0; k < h->n_programs; k++) {
+            free(h->programs[k].path);
+            free(h->programs[k].version);
+            free(h->programs[k].problem);
+        }
+        free(h->programs);
+        texts_free(h->networks);
+        free(h->name);
+        free(h->address);
+        free(h->problem);
+        free(h->calls);
+    }
     free(hosts->all);
     *hosts = (struct hosts){0};
 }

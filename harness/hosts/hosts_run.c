@@ -171,40 +171,6 @@ static const char *first_problem(const struct host *h)
     return h->problem;
 }
 
-/* What it answered when it was asked. */
-static void add_answer(json_t *meta, const struct host *h)
-{
-    json_t *programs = json_object(), *networks = json_array();
-
-    for (size_t i = 0; i < h->n_programs; i++)
-        json_object_set_new(programs, h->programs[i].bench, text_or_null(h->programs[i].version));
-    for (size_t i = 0; h->networks && h->networks[i]; i++)
-        json_array_append_new(networks, network_meta(h->networks[i]));
-    json_object_set_new(meta, "calls_itself", text_or_null(h->calls));
-    json_object_set_new(meta, "versions", programs);
-    json_object_set_new(meta, "clock_offset_s",
-                        isnan(h->offset_s) ? json_null() : json_real(h->offset_s));
-    json_object_set_new(meta, "clock_known_to_s",
-                        isnan(h->offset_s) ? json_null() : json_real(h->spread_s));
-    json_object_set_new(meta, "networks", networks);
-}
-
-static json_t *host_meta(const struct host *h)
-{
-    json_t *meta = json_object();
-
-    json_object_set_new(meta, "name", json_string(h->name));
-    json_object_set_new(meta, "address", text_or_null(h->address));
-    json_object_set_new(meta, "slots", json_integer(h->slots));
-    json_object_set_new(meta, "this_machine", json_boolean(h->here));
-    json_object_set_new(meta, "version", text_or_null(first_version(h)));
-    if (h->answered)
-        add_answer(meta, h);
-    if (first_problem(h))
-        json_object_set_new(meta, "problem", text_or_null(first_problem(h)));
-    return meta;
-}
-
 json_t *hosts_run_meta(const struct hosts_run *run)
 {
     json_t *meta = json_object(), *list = json_array();
@@ -222,8 +188,36 @@ json_t *hosts_run_meta(const struct hosts_run *run)
     if (run->ranks)
         json_object_set(meta, "ranks", run->ranks);
     json_object_set_new(meta, "list", list);
-    for (size_t i = 0; i < run->hosts.n; i++)
-        json_array_append_new(list, host_meta(&run->hosts.all[i]));
+    for (size_t i = 0; i < run->hosts.n; i++) {
+        const struct host *h = &run->hosts.all[i];
+        json_t *host = json_object();
+
+        json_object_set_new(host, "name", json_string(h->name));
+        json_object_set_new(host, "address", text_or_null(h->address));
+        json_object_set_new(host, "slots", json_integer(h->slots));
+        json_object_set_new(host, "this_machine", json_boolean(h->here));
+        json_object_set_new(host, "version", text_or_null(first_version(h)));
+        if (h->answered) {
+            /* What it answered when it was asked. */
+            json_t *programs = json_object(), *networks = json_array();
+
+            for (size_t k = 0; k < h->n_programs; k++)
+                json_object_set_new(programs, h->programs[k].bench,
+                                    text_or_null(h->programs[k].version));
+            for (size_t k = 0; h->networks && h->networks[k]; k++)
+                json_array_append_new(networks, network_meta(h->networks[k]));
+            json_object_set_new(host, "calls_itself", text_or_null(h->calls));
+            json_object_set_new(host, "versions", programs);
+            json_object_set_new(host, "clock_offset_s",
+                                isnan(h->offset_s) ? json_null() : json_real(h->offset_s));
+            json_object_set_new(host, "clock_known_to_s",
+                                isnan(h->offset_s) ? json_null() : json_real(h->spread_s));
+            json_object_set_new(host, "networks", networks);
+        }
+        if (first_problem(h))
+            json_object_set_new(host, "problem", text_or_null(first_problem(h)));
+        json_array_append_new(list, host);
+    }
     return meta;
 }
 

@@ -454,21 +454,6 @@ unsigned host_port(const struct host_launch *l, unsigned attempt)
     return (unsigned)l->run->port + (l->number + attempt * 7) % HOSTS_PORTS;
 }
 
-static void connect_group(const struct hosts *hosts, struct host_connection *connections,
-                          unsigned *n)
-{
-    unsigned rank = 1;
-
-    connections[(*n)++] = (struct host_connection){&hosts->all[0], TASK_GROUP_LEAD, 0, 1};
-    for (size_t i = 0; i < hosts->n; i++) {
-        const struct host *h = &hosts->all[i];
-        unsigned left = h->slots - (i == 0);
-        if (left)
-            connections[(*n)++] = (struct host_connection){h, TASK_GROUP_JOIN, rank, left};
-        rank += left;
-    }
-}
-
 struct host_connection *host_connections(const struct host_launch *l, unsigned *n)
 {
     const struct hosts *hosts = &l->run->hosts;
@@ -483,21 +468,18 @@ struct host_connection *host_connections(const struct host_launch *l, unsigned *
         connections[(*n)++] = (struct host_connection){l->to, TASK_LISTEN, 0, 1};
         connections[(*n)++] = (struct host_connection){l->from, TASK_LEAD, 0, 1};
     } else {
-        connect_group(hosts, connections, n);
+        unsigned rank = 1;
+
+        connections[(*n)++] = (struct host_connection){&hosts->all[0], TASK_GROUP_LEAD, 0, 1};
+        for (size_t i = 0; i < hosts->n; i++) {
+            const struct host *h = &hosts->all[i];
+            unsigned left = h->slots - (i == 0);
+            if (left)
+                connections[(*n)++] = (struct host_connection){h, TASK_GROUP_JOIN, rank, left};
+            rank += left;
+        }
     }
     return connections;
-}
-
-/* The arguments of the case, but for a group's --np: here the hosts' slots say it. */
-static void add_arguments(const struct host_launch *l, struct argv *w)
-{
-    for (size_t i = 0; l->arguments[i]; i++) {
-        const char *word = l->arguments[i];
-        if (!l->from && !strcmp(word, "--np") && l->arguments[i + 1])
-            i++;
-        else if (l->from || strncmp(word, "--np=", 5) != 0)
-            argv_add(w, word);
-    }
 }
 
 /* How the ends meet. */
@@ -546,8 +528,16 @@ void host_order(const struct host_launch *l, const struct host_connection *conne
 
     if (!task_is_job(connection->task))
         add_meeting(l, connection->task, port, &a);
-    if (!joins && connection->task != TASK_LISTEN)
-        add_arguments(l, &a);
+    if (!joins && connection->task != TASK_LISTEN) {
+        /* The arguments of the case, but for a group's --np: here the hosts' slots say it. */
+        for (size_t i = 0; l->arguments[i]; i++) {
+            const char *word = l->arguments[i];
+            if (!l->from && !strcmp(word, "--np") && l->arguments[i + 1])
+                i++;
+            else if (l->from || strncmp(word, "--np=", 5) != 0)
+                argv_add(&a, word);
+        }
+    }
     if (joins && shown && connection->n > 1)
         argv_addf(&a, "--rank=%u..%u", connection->first, connection->first + connection->n - 1);
     else if (joins && shown)

@@ -136,14 +136,6 @@ static void draw_sample(struct spreading *s, uint64_t seed)
     free(place);
 }
 
-/* In which bout of its tournament a pair is; 0: it is of none. */
-static unsigned bout_of(const struct spreading *s, enum suite_between between, size_t pair)
-{
-    if (between == BETWEEN_SAMPLE && s->drawn)
-        return s->drawn[pair];
-    return between == BETWEEN_SAMPLE || between == BETWEEN_ALL ? s->bouts[pair] : 0;
-}
-
 static int append_pairs(struct spreading *s, const struct suite_case *c)
 {
     size_t n = s->hosts->n;
@@ -152,24 +144,14 @@ static int append_pairs(struct spreading *s, const struct suite_case *c)
     for (size_t i = 0; n && !err && i < n * n; i++) {
         struct target t = {.from = s->hosts->all[i / n].name,
                            .to = s->hosts->all[i % n].name,
-                           .bout = bout_of(s, c->between, i)};
+                           .bout = c->between == BETWEEN_SAMPLE && s->drawn ? s->drawn[i]
+                                   : c->between == BETWEEN_SAMPLE || c->between == BETWEEN_ALL
+                                       ? s->bouts[i]
+                                       : 0};
         if (!is_pair(c->between, n, i / n, i % n) ||
             (c->between == BETWEEN_SAMPLE && s->drawn && !t.bout))
             continue;
         err = append(s, c, &t);
-    }
-    return err;
-}
-
-static int append_all(struct spreading *s, const struct suite *suite)
-{
-    int err = 0;
-
-    for (size_t i = 0; !err && i < suite->n; i++) {
-        const struct suite_case *c = &suite->cases[i];
-        bool spread = is_spread(c), group = is_group(c);
-        err = spread ? append_pairs(s, c)
-                     : append(s, c, &(struct target){.hosts = group ? s->names : NULL});
     }
     return err;
 }
@@ -189,7 +171,14 @@ int spread_suite(struct suite *suite, const struct hosts *hosts, uint64_t seed, 
 
     if (hosts->n > SPREAD_ALL)
         draw_sample(&s, seed);
-    int err = append_all(&s, suite);
+    int err = 0;
+
+    for (size_t i = 0; !err && i < suite->n; i++) {
+        const struct suite_case *c = &suite->cases[i];
+        bool spread = is_spread(c), group = is_group(c);
+        err = spread ? append_pairs(&s, c)
+                     : append(&s, c, &(struct target){.hosts = group ? s.names : NULL});
+    }
     free(s.bouts);
     free(s.drawn);
     free(s.names);

@@ -14,6 +14,7 @@
 #include "core/program.h"
 #include "core/text.h"
 #include "core/units.h"
+#include "harness/command.h"
 #include "harness/plan/plan.h"
 #include "harness/run/run.h"
 #include "harness/store/store.h"
@@ -27,6 +28,8 @@ struct options {
 };
 
 struct importing {
+    int argc;
+    char **argv;
     struct options options;
     struct import_known known[KNOWN_MAX + 1];
     char sizes[KNOWN_MAX][24]; /* what is known, as rows have it */
@@ -42,22 +45,13 @@ struct importing {
 #define AT(member) offsetof(struct options, member)
 
 static const struct opt table[] = {
-    {.name = "out",
-     .letter = 'o',
-     .type = OPT_STRING,
-     .offset = AT(out),
-     .arg = "DIR",
-     .help = "run folder to make; default: results/imported-TIME"},
-    {.name = "set",
-     .type = OPT_STRING,
-     .offset = AT(set),
-     .arg = "COLUMN=VALUE",
-     .help = "what is known and not in the files; may be repeated: --set size=512M"},
-    {.name = "any-version",
-     .type = OPT_FLAG,
-     .offset = AT(any_version),
-     .help = "read outputs of versions that are not known here, too"},
-    {.name = "help", .letter = 'h', .type = OPT_FLAG, .offset = AT(help), .help = "show this text"},
+    {OPTION("out", OPT_STRING, out, "DIR", "run folder to make; default: results/imported-TIME"),
+     .letter = 'o'},
+    {OPTION("set", OPT_STRING, set, "COLUMN=VALUE",
+            "what is known and not in the files; may be repeated: --set size=512M")},
+    {OPTION("any-version", OPT_FLAG, any_version, NULL,
+            "read outputs of versions that are not known here, too")},
+    {OPTION("help", OPT_FLAG, help, NULL, "show this text"), .letter = 'h'},
     {.name = NULL},
 };
 
@@ -100,14 +94,15 @@ static const char *known_value(struct importing *im, size_t i, const char *value
 }
 
 /* Each --set of the command line. */
-static int take_known(struct importing *im, int argc, char **argv)
+static int take_known(struct importing *im)
 {
+    char **argv = im->argv;
     size_t n = 0;
 
-    for (int i = 1; i < argc; i++) {
-        const char *word = !strcmp(argv[i], "--set") && i + 1 < argc ? argv[++i]
-                           : !strncmp(argv[i], "--set=", 6)          ? argv[i] + 6
-                                                                     : NULL;
+    for (int i = 1; i < im->argc; i++) {
+        const char *word = !strcmp(argv[i], "--set") && i + 1 < im->argc ? argv[++i]
+                           : !strncmp(argv[i], "--set=", 6)              ? argv[i] + 6
+                                                                         : NULL;
         char *at = word ? strchr(word, '=') : NULL;
 
         if (!word)
@@ -145,18 +140,6 @@ static const char *why_left(struct pool *pool, const struct import_left *left)
                : "no benchmark has such a case";
 }
 
-static int say_nothing_fits(struct importing *im, struct import_file *f)
-{
-    struct pool *pool = &f->output.pool;
-    const char *all = "";
-
-    for (size_t i = 0; i < f->n_left; i++)
-        all = pool_text(pool, "%s%s%s (%s)", all, *all ? "; " : "", why_left(pool, &f->left[i]),
-                        f->left[i].such);
-    snprintf(im->error, sizeof(im->error), "'%.300s': not imported: %.600s", f->path, all);
-    return -ENOENT;
-}
-
 static int read_file(struct importing *im, size_t i)
 {
     struct import_file *f = &im->files[i];
@@ -180,8 +163,16 @@ static int read_file(struct importing *im, size_t i)
                 sizeof(im->error) - strlen(im->error) - 1);
     if (!err)
         err = import_rows_make(f, &im->benches, im->known, im->error, sizeof(im->error));
-    if (!err && !f->n_rows)
-        err = say_nothing_fits(im, f);
+    if (!err && !f->n_rows) {
+        struct pool *pool = &f->output.pool;
+        const char *all = "";
+
+        for (size_t j = 0; j < f->n_left; j++)
+            all = pool_text(pool, "%s%s%s (%s)", all, *all ? "; " : "", why_left(pool, &f->left[j]),
+                            f->left[j].such);
+        snprintf(im->error, sizeof(im->error), "'%.300s': not imported: %.600s", f->path, all);
+        err = -ENOENT;
+    }
     return err;
 }
 
@@ -278,18 +269,12 @@ static void make_plan(struct importing *im)
 
 /* ---- The folder ---- */
 
-static json_t *file_facts(const struct import_file *f)
+/* The machine is not this one. Where no file says when it was measured, the time is that of the
+ * import: runs are ordered by it. */
+static json_t *make_meta(const struct importing *im)
 {
-    const struct foreign_output *out = &f->output;
-
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i}", "file", f->name, "program",
-                     out->format->program, "format", out->format->kind, "version", out->version,
-                     "command", out->command, "host", out->host, "started", out->started, "rows",
-                     (int)f->n_rows);
-}
-
-static const char *earliest(const struct importing *im)
-{
+    json_t *meta = json_object(), *files = json_array(), *told = json_object();
+    char utc[24];
     const char *first = "";
 
     for (size_t i = 0; i < im->n; i++) {
@@ -297,19 +282,18 @@ static const char *earliest(const struct importing *im)
         if (*at && (!*first || strcmp(at, first) < 0))
             first = at;
     }
-    return first;
-}
+    const char *now = clock_utc(utc, sizeof(utc)), *started = first;
 
-/* The machine is not this one. Where no file says when it was measured, the time is that of the
- * import: runs are ordered by it. */
-static json_t *make_meta(const struct importing *im)
-{
-    json_t *meta = json_object(), *files = json_array(), *told = json_object();
-    char utc[24];
-    const char *now = clock_utc(utc, sizeof(utc)), *started = earliest(im);
+    for (size_t i = 0; i < im->n; i++) {
+        const struct import_file *f = &im->files[i];
+        const struct foreign_output *out = &f->output;
 
-    for (size_t i = 0; i < im->n; i++)
-        json_array_append_new(files, file_facts(&im->files[i]));
+        json_array_append_new(files, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i}", "file",
+                                               f->name, "program", out->format->program, "format",
+                                               out->format->kind, "version", out->version,
+                                               "command", out->command, "host", out->host,
+                                               "started", out->started, "rows", (int)f->n_rows));
+    }
     for (size_t i = 0; i < im->benches.n; i++)
         json_object_set(told, im->benches.benches[i].name, im->benches.benches[i].described);
     json_object_set_new(meta, "schema", json_integer(ROW_SCHEMA_VERSION));
@@ -474,8 +458,21 @@ static int import(struct importing *im, char **paths)
     return EXIT_GOOD;
 }
 
-static void release(struct importing *im)
+static int run(const struct opts *o, void *context)
 {
+    struct importing *im = context;
+    int status = EXIT_USAGE;
+
+    if (!o->n_args) {
+        snprintf(im->error, sizeof(im->error), "it takes files: see --help");
+    } else if (!take_known(im)) {
+        im->n = o->n_args;
+        im->files = xcalloc(im->n, sizeof(*im->files));
+        im->texts = xcalloc(im->n, sizeof(*im->texts));
+        status = import(im, o->args);
+    }
+    if (status != EXIT_GOOD)
+        fprintf(stderr, "plumb import: %s\n", im->error);
     for (size_t i = 0; i < im->n; i++) {
         foreign_release(&im->files[i].output);
         buffer_release(&im->texts[i]);
@@ -484,38 +481,21 @@ static void release(struct importing *im)
     free(im->texts);
     plan_release(&im->plan);
     bench_list_release(&im->benches);
+    return status;
 }
 
 int cmd_import(int argc, char **argv)
 {
-    const struct opt *tables[] = {table, NULL};
-    struct importing im = {.command = run_meta_command(argc, argv)};
-    struct opts o;
-    int status = EXIT_USAGE, err = opts_init(&o, tables);
+    struct importing im = {.argc = argc, .argv = argv, .command = run_meta_command(argc, argv)};
+    const struct command command = {.name = "import",
+                                    .table = table,
+                                    .options = &im.options,
+                                    .help = &im.options.help,
+                                    .print_help = print_help,
+                                    .run = run,
+                                    .context = &im};
+    int status = command_run(&command, argc, argv);
 
-    if (!err)
-        err = opts_parse(&o, argc, argv);
-    if (!err)
-        err = opts_apply(&o, table, NULL, &im.options);
-    if (err) {
-        fprintf(stderr, "plumb import: %s\n", o.error);
-    } else if (im.options.help) {
-        print_help(&o);
-        status = EXIT_GOOD;
-    } else if (!o.n_args) {
-        fputs("plumb import: it takes files: see --help\n", stderr);
-    } else if (take_known(&im, argc, argv)) {
-        fprintf(stderr, "plumb import: %s\n", im.error);
-    } else {
-        im.n = o.n_args;
-        im.files = xcalloc(im.n, sizeof(*im.files));
-        im.texts = xcalloc(im.n, sizeof(*im.texts));
-        status = import(&im, o.args);
-        if (status != EXIT_GOOD)
-            fprintf(stderr, "plumb import: %s\n", im.error);
-    }
-    release(&im);
     json_decref(im.command);
-    opts_release(&o);
     return status;
 }

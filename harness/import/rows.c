@@ -82,39 +82,6 @@ static const char *value_of(const struct row_making *m, size_t column, const cha
     return *text || is_outcome(m->bench, m->bench->columns[column]) ? text : UNKNOWN;
 }
 
-static void take_words(struct row_making *m)
-{
-    for (const char *at = m->rule->columns; *at;) {
-        size_t n, name;
-
-        at += strspn(at, " ");
-        n = strcspn(at, " ");
-        name = strcspn(at, "=");
-        if (name < n) {
-            size_t i = column_of(m->bench, at, name);
-
-            if (i < m->bench->n_columns)
-                m->params[i] = value_of(m, i, at + name + 1, n - name - 1);
-        }
-        at += n;
-    }
-}
-
-/* What no word names: known to be empty, or not known. */
-static void take_others(struct row_making *m)
-{
-    for (size_t i = 0; i < m->bench->n_columns; i++) {
-        const struct opt *o = option_of(m->bench, m->bench->columns[i]);
-        bool told = m->params[i] != NULL;
-        bool applies = o && (!o->scope || condition_holds(o->scope->when, param_named, m));
-
-        if (!told)
-            m->params[i] = applies ? UNKNOWN : "";
-        else if (!applies && o && !strcmp(m->params[i], UNKNOWN))
-            m->params[i] = "";
-    }
-}
-
 /* As rows have it. NULL with error: no case of the benchmark has that value, so that nothing would
  * ever be of one case with the row. */
 static const char *known_value(struct row_making *m, size_t column, const char *value, char *error,
@@ -224,22 +191,6 @@ static bool take_figures(struct row_making *m, struct row *row)
     return isfinite(row->value);
 }
 
-static const char *evidence_of(const struct row_making *m)
-{
-    const char *named_by = foreign_value(m->line, "named_by");
-    struct pool *pool = &m->file->output.pool;
-    const struct foreign_output *out = &m->file->output;
-    const char *library = foreign_value(m->line, "library");
-    const char *device = foreign_value(m->line, "device");
-
-    if (*named_by)
-        named_by = pool_text(pool, "; %s", named_by);
-    return pool_text(pool, "by %s%s%s, file %s%s%s%s%s%s%s%s", out->format->program,
-                     *out->version ? " " : "", out->version, m->file->name, named_by,
-                     *library ? "; " : "", library, *device ? "; device " : "", device,
-                     *m->stated ? "; not by the file, by --set: " : "", m->stated);
-}
-
 static const char *metric_unit(const struct bench_info *b, const char *metric, struct pool *pool)
 {
     for (const struct bench_metric *m = b->rows.metrics; m->name; m++)
@@ -262,7 +213,17 @@ static bool fill_row(struct row_making *m, struct row *row, const char **names)
     row->reason = m->line->reason;
     row->origin = "imported";
     row->samples = m->line->samples;
-    row->evidence = evidence_of(m);
+    const char *named_by = foreign_value(m->line, "named_by");
+    struct pool *pool = &m->file->output.pool;
+    const char *library = foreign_value(m->line, "library");
+    const char *device = foreign_value(m->line, "device");
+
+    if (*named_by)
+        named_by = pool_text(pool, "; %s", named_by);
+    row->evidence = pool_text(pool, "by %s%s%s, file %s%s%s%s%s%s%s%s", out->format->program,
+                              *out->version ? " " : "", out->version, m->file->name, named_by,
+                              *library ? "; " : "", library, *device ? "; device " : "", device,
+                              *m->stated ? "; not by the file, by --set: " : "", m->stated);
     row->differs = m->rule->differs;
     row->host = out->host;
     row->time_utc = out->started;
@@ -298,36 +259,6 @@ static struct import_rows *rows_of(struct import_file *f, const struct bench_inf
     return r;
 }
 
-static const char *row_key(struct pool *pool, const struct row *row)
-{
-    const char *key = pool_text(pool, "%s %s", row->metric, row->unit);
-
-    for (size_t i = 0; i < row->n_params; i++)
-        key = pool_text(pool, "%s|%s", key, row->params[i]);
-    return key;
-}
-
-static void note_unknown(struct import_file *f, const struct row_making *m)
-{
-    for (size_t i = 0; i < m->bench->n_columns; i++) {
-        const char *name = m->bench->columns[i], *at = f->unknown;
-        size_t n = strlen(name);
-
-        while (at && *at && (strncmp(at, name, n) != 0 || (at[n] && at[n] != ',')))
-            at = strstr(at, ", ") ? strstr(at, ", ") + 2 : "";
-        if (strchr(m->params[i], '*') && !*at)
-            f->unknown =
-                pool_text(&f->output.pool, "%s%s%s", f->unknown, *f->unknown ? ", " : "", name);
-    }
-}
-
-static const char *size_of(const struct import_rows *r, const struct row *row)
-{
-    size_t i = column_of(r->bench, "size", 4);
-
-    return i < r->bench->n_columns ? row->params[i] : UNKNOWN;
-}
-
 /* Lines of a file that read alike cannot be told apart: whatever differs is not known here. */
 static int refuse_alike(const struct import_file *f, const struct import_rows *r, char *error,
                         size_t len)
@@ -340,10 +271,13 @@ static int refuse_alike(const struct import_file *f, const struct import_rows *r
             alike += !strcmp(r->keys[i], r->keys[k]);
         if (alike == 1)
             continue;
+        size_t at = column_of(r->bench, "size", 4);
+
         snprintf(error, len,
                  "'%s': %zu of its %zu results are of one case, %s of size %s: put each run into a "
                  "file of its own",
-                 f->name, alike, r->n, row->metric, size_of(r, row));
+                 f->name, alike, r->n, row->metric,
+                 at < r->bench->n_columns ? row->params[at] : UNKNOWN);
         return -EBADMSG;
     }
     return 0;
@@ -358,26 +292,56 @@ static int add_row(struct row_making *m, struct import_known *known, char *error
                  ROW_PARAMS_MAX);
         return -EBADMSG;
     }
-    take_words(m);
-    take_others(m);
+    for (const char *at = m->rule->columns; *at;) {
+        size_t n, name;
+
+        at += strspn(at, " ");
+        n = strcspn(at, " ");
+        name = strcspn(at, "=");
+        if (name < n) {
+            size_t i = column_of(m->bench, at, name);
+
+            if (i < m->bench->n_columns)
+                m->params[i] = value_of(m, i, at + name + 1, n - name - 1);
+        }
+        at += n;
+    }
+    /* What no word names: known to be empty, or not known. */
+    for (size_t i = 0; i < m->bench->n_columns; i++) {
+        const struct opt *o = option_of(m->bench, m->bench->columns[i]);
+        bool told = m->params[i] != NULL;
+        bool applies = o && (!o->scope || condition_holds(o->scope->when, param_named, m));
+
+        if (!told)
+            m->params[i] = applies ? UNKNOWN : "";
+        else if (!applies && o && !strcmp(m->params[i], UNKNOWN))
+            m->params[i] = "";
+    }
     int err = take_known(m, known, error, len);
     if (err)
         return err;
     row_init(&r->rows[r->n]);
     if (!fill_row(m, &r->rows[r->n], r->names))
         return 0;
-    note_unknown(m->file, m);
-    r->keys[r->n] = row_key(&m->file->output.pool, &r->rows[r->n]);
+    for (size_t i = 0; i < m->bench->n_columns; i++) {
+        const char *name = m->bench->columns[i], *at = m->file->unknown;
+        size_t n = strlen(name);
+
+        while (at && *at && (strncmp(at, name, n) != 0 || (at[n] && at[n] != ',')))
+            at = strstr(at, ", ") ? strstr(at, ", ") + 2 : "";
+        if (strchr(m->params[i], '*') && !*at)
+            m->file->unknown = pool_text(&m->file->output.pool, "%s%s%s", m->file->unknown,
+                                         *m->file->unknown ? ", " : "", name);
+    }
+    const struct row *row = &r->rows[r->n];
+    const char *key = pool_text(&m->file->output.pool, "%s %s", row->metric, row->unit);
+
+    for (size_t i = 0; i < row->n_params; i++)
+        key = pool_text(&m->file->output.pool, "%s|%s", key, row->params[i]);
+    r->keys[r->n] = key;
     r->n++;
     m->file->n_rows++;
     return 0;
-}
-
-/* What a line is of, by its first facts. */
-static const char *line_text(struct pool *pool, const struct foreign_line *line)
-{
-    return line->n_facts ? pool_text(pool, "%s %s", line->facts[0].name, line->facts[0].value)
-                         : "a result that tells nothing of itself";
 }
 
 /* More reasons than there is room for are told as the last one. */
@@ -390,7 +354,12 @@ static void leave_out(struct import_file *f, const struct foreign_line *line, en
         i++;
     i = i == IMPORT_LEFT_MAX ? i - 1 : i;
     if (i == f->n_left)
-        f->left[f->n_left++] = (struct import_left){lack, why, line_text(&f->output.pool, line), 0};
+        f->left[f->n_left++] = (struct import_left){
+            lack, why,
+            line->n_facts
+                ? pool_text(&f->output.pool, "%s %s", line->facts[0].name, line->facts[0].value)
+                : "a result that tells nothing of itself",
+            0};
     f->left[i].n++;
 }
 
@@ -506,18 +475,6 @@ static int import_line(struct import_file *f, const struct foreign_line *stated,
     return err;
 }
 
-static void join_keys(struct pool *pool, struct import_rows *r)
-{
-    size_t size = 1;
-
-    for (size_t i = 0; i < r->n; i++)
-        size += strlen(r->keys[i]) + 1;
-    char *key = pool_alloc(pool, size, 1), *end = key;
-    for (size_t i = 0; i < r->n; i++)
-        end += sprintf(end, "%s\n", r->keys[i]);
-    r->key = key;
-}
-
 int import_rows_make(struct import_file *f, const struct bench_list *benches,
                      struct import_known *known, char *error, size_t len)
 {
@@ -533,7 +490,15 @@ int import_rows_make(struct import_file *f, const struct bench_list *benches,
     for (size_t i = 0; !err && i < f->output.n; i++)
         err = import_line(f, &f->output.lines[i], benches, known, error, len);
     for (size_t i = 0; !err && i < f->n_benches; i++) {
-        join_keys(&f->output.pool, &f->benches[i]);
+        struct import_rows *r = &f->benches[i];
+        size_t size = 1;
+
+        for (size_t j = 0; j < r->n; j++)
+            size += strlen(r->keys[j]) + 1;
+        char *key = pool_alloc(&f->output.pool, size, 1), *end = key;
+        for (size_t j = 0; j < r->n; j++)
+            end += sprintf(end, "%s\n", r->keys[j]);
+        r->key = key;
         err = refuse_alike(f, &f->benches[i], error, len);
     }
     return err ? err : check_known(f, known, error, len);

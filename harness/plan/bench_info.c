@@ -166,31 +166,11 @@ static const char *text_in(const json_t *object, const char *key)
     return text ? text : "";
 }
 
-static int type_of(const char *name, enum opt_type *type)
-{
-    for (int t = OPT_FLAG; t <= OPT_CUSTOM; t++) {
-        if (!strcmp(opt_type_name((enum opt_type)t), name)) {
-            *type = (enum opt_type)t;
-            return 0;
-        }
-    }
-    return -EINVAL;
-}
-
 /* A custom text is judged by the benchmark itself when the plan is made. */
 static int accept_any(const char *text, void *value, char *error, size_t len)
 {
     (void)text, (void)value, (void)error, (void)len;
     return 0;
-}
-
-static void free_scope(const struct opt_scope *scope)
-{
-    if (!scope)
-        return;
-    free((void *)scope->when);
-    free((void *)scope->what);
-    free((void *)scope);
 }
 
 static int read_option(const json_t *option, struct opt *opt, char **def)
@@ -217,25 +197,13 @@ static int read_option(const json_t *option, struct opt *opt, char **def)
         opt->scope = scope;
     }
     *def = joined(json_object_get(option, "default"));
-    return type_of(text_in(option, "type"), &opt->type);
-}
-
-static int read_options(struct bench_info *b, const json_t *options)
-{
-    size_t n = json_array_size(options), i;
-    const json_t *option;
-    int err = 0;
-
-    b->options = xcalloc(n + 1, sizeof(*b->options));
-    b->defaults = xcalloc(n + 1, sizeof(*b->defaults));
-    b->n_own = n;
-    json_array_foreach (options, i, option) {
-        if (!err)
-            err = read_option(option, &b->options[i], &b->defaults[i]);
-        if (!strcmp(text_in(option, "owner"), "all") && b->n_own == n)
-            b->n_own = i;
+    for (int t = OPT_FLAG; t <= OPT_CUSTOM; t++) {
+        if (!strcmp(opt_type_name((enum opt_type)t), text_in(option, "type"))) {
+            opt->type = (enum opt_type)t;
+            return 0;
+        }
     }
-    return err;
+    return -EINVAL;
 }
 
 /* What this program does not know counts as absent. */
@@ -263,16 +231,6 @@ static void read_backend(struct bench_backend *b, const json_t *told)
         b->address[i] = (char)tolower((unsigned char)address[i]);
 }
 
-static void read_backends(struct bench_info *b, const json_t *backends)
-{
-    const json_t *backend;
-    size_t i;
-
-    b->backends = xcalloc(json_array_size(backends), sizeof(*b->backends));
-    json_array_foreach (backends, i, backend)
-        read_backend(&b->backends[b->n_backends++], backend);
-}
-
 /* 0; -EPROTO or -EBADMSG: that is no description, error may say why. */
 static int read_description(struct bench_info *b, json_t *said, char *error, size_t len)
 {
@@ -282,10 +240,30 @@ static int read_description(struct bench_info *b, json_t *said, char *error, siz
     b->needs = xstrdup(text_in(said, "needs"));
     b->origin = xstrdup(text_in(said, "origin"));
     b->described = json_incref(json_object_get(said, "rows"));
-    if (!err)
-        err = read_options(b, json_object_get(said, "options"));
-    if (!err)
-        read_backends(b, json_object_get(said, "backends"));
+    if (!err) {
+        const json_t *options = json_object_get(said, "options");
+        size_t n = json_array_size(options), i;
+        const json_t *option;
+
+        b->options = xcalloc(n + 1, sizeof(*b->options));
+        b->defaults = xcalloc(n + 1, sizeof(*b->defaults));
+        b->n_own = n;
+        json_array_foreach (options, i, option) {
+            if (!err)
+                err = read_option(option, &b->options[i], &b->defaults[i]);
+            if (!strcmp(text_in(option, "owner"), "all") && b->n_own == n)
+                b->n_own = i;
+        }
+    }
+    if (!err) {
+        const json_t *backends = json_object_get(said, "backends");
+        const json_t *backend;
+        size_t i;
+
+        b->backends = xcalloc(json_array_size(backends), sizeof(*b->backends));
+        json_array_foreach (backends, i, backend)
+            read_backend(&b->backends[b->n_backends++], backend);
+    }
     if (!err)
         err = rows_described_read(b->described, &b->rows, error, len);
     if (err)
@@ -303,7 +281,11 @@ static void bench_info_release(struct bench_info *b)
         free((void *)b->options[i].name);
         free((void *)b->options[i].help);
         texts_free((char **)b->options[i].choices);
-        free_scope(b->options[i].scope);
+        if (b->options[i].scope) {
+            free((void *)b->options[i].scope->when);
+            free((void *)b->options[i].scope->what);
+            free((void *)b->options[i].scope);
+        }
         free(b->defaults ? b->defaults[i] : NULL);
     }
     for (size_t i = 0; i < b->n_backends; i++) {
@@ -512,9 +494,15 @@ static int find_programs(const char *folder, void *arg)
     return 0;
 }
 
-/* All at once: to look for its devices may cost a program a second, and most of it is waiting. */
-static void ask_all(struct programs *programs)
+void bench_list_load(struct bench_list *list)
 {
+    struct programs *programs = xcalloc(1, sizeof(*programs));
+    struct buffer problems = {0};
+
+    *list = (struct bench_list){0};
+    each_folder(find_programs, programs);
+    /* All at once: to look for its devices may cost a program a second, and most of it is waiting.
+     */
     for (size_t i = 0; i < programs->n; i++) {
         struct program *p = &programs->all[i];
         p->runs = !pthread_create(&p->thread, NULL, ask_program, p);
@@ -529,16 +517,6 @@ static void ask_all(struct programs *programs)
         if (!p->runs || p->err == -EMFILE || p->err == -EAGAIN || p->err == -ENOMEM)
             ask_program(p);
     }
-}
-
-void bench_list_load(struct bench_list *list)
-{
-    struct programs *programs = xcalloc(1, sizeof(*programs));
-    struct buffer problems = {0};
-
-    *list = (struct bench_list){0};
-    each_folder(find_programs, programs);
-    ask_all(programs);
     list->benches = xcalloc(programs->n, sizeof(*list->benches));
     for (size_t i = 0; i < programs->n; i++) {
         struct program *p = &programs->all[i];

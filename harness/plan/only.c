@@ -27,15 +27,6 @@ static bool holds(const char *pattern, const char *text)
     return match;
 }
 
-static size_t word_length(const char *at)
-{
-    size_t n = 0;
-
-    while (isalnum((unsigned char)at[n]) || at[n] == '.')
-        n++;
-    return n;
-}
-
 /* Is this word a number with a unit of size? A number alone is matched as it stands. */
 static bool is_size(const char *word, size_t n, uint64_t *bytes)
 {
@@ -56,7 +47,10 @@ static void read_sizes(const char *pattern, struct buffer *out, struct sizes *si
     for (size_t n; *pattern; pattern += n) {
         uint64_t bytes;
 
-        n = word_length(pattern);
+        n = 0;
+
+        while (isalnum((unsigned char)pattern[n]) || pattern[n] == '.')
+            n++;
         if (sizes->n < 16 && is_size(pattern, n, &bytes)) {
             char text[32];
             snprintf(text, sizeof(text), "%c%llu", MARK, (unsigned long long)bytes);
@@ -106,60 +100,11 @@ static void mark_sizes(const struct bench_info *b, const char *command, const st
     }
 }
 
-/* Where the pattern writes sizes as people do. */
-static bool matches_sizes(const struct bench_info *b, const char *pattern, const char *command)
-{
-    struct buffer glob = {0}, text = {0};
-    struct sizes sizes = {0};
-
-    read_sizes(pattern, &glob, &sizes);
-    mark_sizes(b, command, &sizes, &text);
-    bool match = sizes.n && holds(glob.text, text.text);
-    buffer_release(&glob);
-    buffer_release(&text);
-    return match;
-}
-
 /* A name as the other text has it. */
 static void add_name(struct buffer *out, const char *name, size_t n, char from, char to)
 {
     for (size_t i = 0; i < n; i++)
         buffer_add(out, name[i] == from ? &to : &name[i], 1);
-}
-
-/* "memory --op triad" of "memory|op=triad|bandwidth|GB/s". */
-static void command_of(const char *key, struct buffer *out)
-{
-    size_t n = strcspn(key, "|");
-
-    buffer_add(out, key, n);
-    for (key += n; *key; key += n) {
-        key += *key == '|';
-        n = strcspn(key, "|");
-        size_t name = strcspn(key, "=|");
-        if (name == n)
-            continue;
-        buffer_text(out, " --");
-        add_name(out, key, name, '_', '-');
-        buffer_text(out, " ");
-        buffer_add(out, key + name + 1, n - name - 1);
-    }
-}
-
-/* "memory|op=triad" of "memory", "--op triad": in the order of the command line. */
-static void key_of(const char *bench, const char *arguments, struct buffer *out)
-{
-    buffer_text(out, bench);
-    for (size_t n; *arguments; arguments += n + strspn(arguments + n, " ")) {
-        n = strcspn(arguments, " ");
-        if (n > 2 && !memcmp(arguments, "--", 2)) {
-            buffer_text(out, "|");
-            add_name(out, arguments + 2, n - 2, '-', '_');
-        } else {
-            buffer_text(out, "=");
-            buffer_add(out, arguments, n);
-        }
-    }
 }
 
 static bool is_bench(const struct only_case *c, const char *name)
@@ -185,20 +130,19 @@ static bool keeps(const struct texts *t, const char *pattern)
 
     if (!strcmp(pattern, t->bench))
         return true;
-    return (holds(pattern, t->command) || holds(pattern, t->key) ||
-            (c->label && holds(pattern, c->label)) || matches_sizes(b, pattern, t->command)) &&
-           !is_bench(c, pattern);
-}
+    bool match = holds(pattern, t->command) || holds(pattern, t->key) ||
+                 (c->label && holds(pattern, c->label));
+    if (!match) { /* where the pattern writes sizes as people do */
+        struct buffer glob = {0}, text = {0};
+        struct sizes sizes = {0};
 
-static bool any_keeps(const struct texts *t, const char *pattern)
-{
-    char *patterns = strchr(pattern, '=') ? NULL : xstrdup(pattern), *rest = patterns, *one;
-    bool keep = !patterns && keeps(t, pattern);
-
-    while (!keep && rest && (one = strsep(&rest, "|")) != NULL)
-        keep = (*one || !*pattern) && keeps(t, one);
-    free(patterns);
-    return keep;
+        read_sizes(pattern, &glob, &sizes);
+        mark_sizes(b, t->command, &sizes, &text);
+        match = sizes.n && holds(glob.text, text.text);
+        buffer_release(&glob);
+        buffer_release(&text);
+    }
+    return match && !is_bench(c, pattern);
 }
 
 bool only_keeps(const char *const *only, const struct only_case *c)
@@ -211,16 +155,50 @@ bool only_keeps(const char *const *only, const struct only_case *c)
         return true;
     if (c->bench) {
         snprintf(t.bench, sizeof(t.bench), "%s", c->bench);
-        key_of(c->bench, c->arguments, &made);
+        /* "memory|op=triad" of "memory", "--op triad": in the order of the command line. */
+        const char *arguments = c->arguments;
+        buffer_text(&made, c->bench);
+        for (size_t n; *arguments; arguments += n + strspn(arguments + n, " ")) {
+            n = strcspn(arguments, " ");
+            if (n > 2 && !memcmp(arguments, "--", 2)) {
+                buffer_text(&made, "|");
+                add_name(&made, arguments + 2, n - 2, '-', '_');
+            } else {
+                buffer_text(&made, "=");
+                buffer_add(&made, arguments, n);
+            }
+        }
     } else {
         snprintf(t.bench, sizeof(t.bench), "%.*s", (int)strcspn(c->key, "|"), c->key);
-        command_of(c->key, &made);
+        /* "memory --op triad" of "memory|op=triad|bandwidth|GB/s". */
+        const char *key = c->key;
+        size_t n = strcspn(key, "|");
+
+        buffer_add(&made, key, n);
+        for (key += n; *key; key += n) {
+            key += *key == '|';
+            n = strcspn(key, "|");
+            size_t name = strcspn(key, "=|");
+            if (name == n)
+                continue;
+            buffer_text(&made, " --");
+            add_name(&made, key, name, '_', '-');
+            buffer_text(&made, " ");
+            buffer_add(&made, key + name + 1, n - name - 1);
+        }
     }
     char *command = c->bench ? xasprintf("%s %s", c->bench, c->arguments) : NULL;
     t.command = command ? command : made.text;
     t.key = c->bench ? made.text : c->key;
-    for (; !keep && *only; only++)
-        keep = any_keeps(&t, *only);
+    for (; !keep && *only; only++) {
+        const char *pattern = *only;
+        char *patterns = strchr(pattern, '=') ? NULL : xstrdup(pattern), *rest = patterns, *one;
+        keep = !patterns && keeps(&t, pattern);
+
+        while (!keep && rest && (one = strsep(&rest, "|")) != NULL)
+            keep = (*one || !*pattern) && keeps(&t, one);
+        free(patterns);
+    }
     free(command);
     buffer_release(&made);
     return keep;

@@ -35,21 +35,6 @@ bool launch_turn_parse(const char *text, enum launch_turn *turn)
     return false;
 }
 
-static void add_launch(struct plan *plan, const struct suite_case *c, unsigned number,
-                       unsigned repeat)
-{
-    *ARRAY_ADD(plan->launches, plan->n) =
-        (struct launch){.case_number = number,
-                        .repeat = repeat,
-                        .bench = xstrdup(c->bench->name),
-                        .arguments = xstrdup(c->arguments),
-                        .from = xstrdup(c->from ? c->from : ""),
-                        .to = xstrdup(c->to ? c->to : ""),
-                        .hosts = xstrdup(c->hosts ? c->hosts : ""),
-                        .timeout_ns = c->timeout_ns,
-                        .margin = c->margin};
-}
-
 /* The pairs of a tournament stay where the shuffle put any of them, bout by bout, so that launches
  * that follow each other are of other hosts; within a bout the shuffle holds. */
 static void order_bouts(const struct suite *suite, uint32_t *order, size_t n)
@@ -83,8 +68,19 @@ static void add_round(const struct suite *suite, struct rng *rng, const uint32_t
             order[taken++] = cases[i];
     rng_shuffle_u32(rng, order, taken);
     order_bouts(suite, order, taken);
-    for (size_t i = 0; i < taken; i++)
-        add_launch(plan, &suite->cases[order[i]], order[i] + 1, repeat);
+    for (size_t i = 0; i < taken; i++) {
+        const struct suite_case *c = &suite->cases[order[i]];
+        *ARRAY_ADD(plan->launches, plan->n) =
+            (struct launch){.case_number = (order[i] + 1),
+                            .repeat = repeat,
+                            .bench = xstrdup(c->bench->name),
+                            .arguments = xstrdup(c->arguments),
+                            .from = xstrdup(c->from ? c->from : ""),
+                            .to = xstrdup(c->to ? c->to : ""),
+                            .hosts = xstrdup(c->hosts ? c->hosts : ""),
+                            .timeout_ns = c->timeout_ns,
+                            .margin = c->margin};
+    }
     free(order);
 }
 
@@ -100,33 +96,6 @@ struct choice {
     unsigned pair_gpus, pair_count;
 };
 
-static void choose_case(struct choice *c, const struct suite_case *at, size_t i)
-{
-    unsigned gpus = at->pair_gpus;
-
-    /* All GPUs of a suite are those of one machine, so that one drawing serves every case. */
-    if (gpus && (!c->pairs || c->pair_gpus != gpus)) {
-        free(c->pairs);
-        c->pairs = pairs_choose(gpus, c->seed, &c->pair_count);
-        c->pair_gpus = gpus;
-    }
-    if (!plan_keeps(c->benches, c->only, at->bench->name, at->arguments) ||
-        (gpus && !c->pairs[at->pair[0] * gpus + at->pair[1]]))
-        return;
-    c->cases[c->n++] = (uint32_t)i;
-    c->rounds = at->repeats > c->rounds ? at->repeats : c->rounds;
-}
-
-static void note_pairs(const struct choice *c, struct plan *plan)
-{
-    unsigned all = c->pair_gpus * (c->pair_gpus - 1);
-
-    if (c->pairs && c->pair_count < all) {
-        plan->pairs = c->pair_count;
-        plan->pairs_of = all;
-    }
-}
-
 int plan_make(const struct suite *suite, uint64_t seed, const char *only, struct plan *plan)
 {
     struct choice c = {.seed = seed, .benches = suite->benches, .only = only};
@@ -134,9 +103,28 @@ int plan_make(const struct suite *suite, uint64_t seed, const char *only, struct
 
     *plan = (struct plan){0};
     c.cases = xcalloc(suite->n, sizeof(*c.cases));
-    for (size_t i = 0; i < suite->n; i++)
-        choose_case(&c, &suite->cases[i], i);
-    note_pairs(&c, plan);
+    for (size_t i = 0; i < suite->n; i++) {
+        const struct suite_case *at = &suite->cases[i];
+        unsigned gpus = at->pair_gpus;
+
+        /* All GPUs of a suite are those of one machine, so that one drawing serves every case. */
+        if (gpus && (!c.pairs || c.pair_gpus != gpus)) {
+            free(c.pairs);
+            c.pairs = pairs_choose(gpus, c.seed, &c.pair_count);
+            c.pair_gpus = gpus;
+        }
+        if (plan_keeps(c.benches, c.only, at->bench->name, at->arguments) &&
+            (!gpus || c.pairs[at->pair[0] * gpus + at->pair[1]])) {
+            c.cases[c.n++] = (uint32_t)i;
+            c.rounds = at->repeats > c.rounds ? at->repeats : c.rounds;
+        }
+    }
+    unsigned all = c.pair_gpus * (c.pair_gpus - 1);
+
+    if (c.pairs && c.pair_count < all) {
+        plan->pairs = c.pair_count;
+        plan->pairs_of = all;
+    }
     rng_seed(&rng, seed);
     for (unsigned repeat = 1; repeat <= c.rounds; repeat++)
         add_round(suite, &rng, c.cases, c.n, repeat, plan);
@@ -218,16 +206,6 @@ bool plan_has_hosts(const struct plan *plan)
     return plan_has_pairs(plan) || plan_has_groups(plan);
 }
 
-static void print_hosts(FILE *out, const struct launch *l)
-{
-    fputc(',', out);
-    csv_print(out, l->from);
-    fputc(',', out);
-    csv_print(out, l->to);
-    fputc(',', out);
-    csv_print(out, l->hosts);
-}
-
 static bool has_margins(const struct plan *plan)
 {
     for (size_t i = 0; i < plan->n; i++)
@@ -260,8 +238,14 @@ int plan_print(FILE *out, struct plan *plan)
         fputc(',', out);
         csv_print(out, l->arguments);
         fprintf(out, ",%.3f", (double)l->timeout_ns * 1e-9);
-        if (hosts)
-            print_hosts(out, l);
+        if (hosts) {
+            fputc(',', out);
+            csv_print(out, l->from);
+            fputc(',', out);
+            csv_print(out, l->to);
+            fputc(',', out);
+            csv_print(out, l->hosts);
+        }
         if (margins)
             fputc(',', out);
         if (margins && l->margin > 0)

@@ -59,24 +59,6 @@ static const char **argv_of(const struct words *w, const char *first, const char
     return argv;
 }
 
-/* The benchmark reads its options before it says its version, and touches no device for that. */
-static int ask_version(const struct case_draft *draft, const struct words *w, char *error,
-                       size_t len)
-{
-    struct child_result result = {0};
-    const char **argv = argv_of(w, draft->bench->path, "--version");
-    int err = child_run(&(struct child_spec){.argv = argv, .timeout_ns = ASK_TIMEOUT_NS}, &result);
-    if (err)
-        snprintf(error, len, "cannot ask '%s': %s", draft->bench->path, strerror(-err));
-    else if (result.status) {
-        err = -EINVAL;
-        snprintf(error, len, "%.*s", (int)strcspn(result.err.text, "\n"), result.err.text);
-    }
-    child_result_release(&result);
-    free(argv);
-    return err;
-}
-
 /* Are the texts right that only it can judge? `map` is where the case stands. 0, or -errno with the
  * error in the document. */
 static int suite_ask_customs(const struct case_draft *draft, struct yaml_value map)
@@ -86,8 +68,23 @@ static int suite_ask_customs(const struct case_draft *draft, struct yaml_value m
     int err = 0;
 
     add_options(&w, draft, true);
-    if (w.n)
-        err = ask_version(draft, &w, error, sizeof(error));
+    if (w.n) {
+        /* The benchmark reads its options before it says its version, and touches no device for
+         * that. */
+        struct child_result result = {0};
+        const char **argv = argv_of(&w, draft->bench->path, "--version");
+        err = child_run(&(struct child_spec){.argv = argv, .timeout_ns = ASK_TIMEOUT_NS}, &result);
+        if (err)
+            snprintf(error, sizeof(error), "cannot ask '%s': %s", draft->bench->path,
+                     strerror(-err));
+        else if (result.status) {
+            err = -EINVAL;
+            snprintf(error, sizeof(error), "%.*s", (int)strcspn(result.err.text, "\n"),
+                     result.err.text);
+        }
+        child_result_release(&result);
+        free(argv);
+    }
     buffer_release(&w.texts);
     return err ? yaml_fail(map, "%s", error) : 0;
 }
@@ -155,11 +152,6 @@ static int read_margin(struct yaml_value v, double *margin)
     return 0;
 }
 
-const char *const suite_betweens[] = {
-    [BETWEEN_RING] = "ring",     [BETWEEN_FIRST] = "first", [BETWEEN_ALL] = "all",
-    [BETWEEN_SAMPLE] = "sample", [BETWEEN_NONE] = "none",   [BETWEEN_NONE + 1] = NULL,
-};
-
 /* What the key may say of this benchmark: pairs of hosts are nothing to one that needs a group, and
  * one that takes a peer if asked is asked by the case itself. NULL: it may. */
 static const char *refuse_between(const struct bench_info *b, bool general,
@@ -171,6 +163,11 @@ static const char *refuse_between(const struct bench_info *b, bool general,
     return bench_needs(b, "group") ? "is run over all hosts at once: 'between' may only be none"
                                    : "needs no peer, so it is not run between hosts";
 }
+
+const char *const suite_betweens[] = {
+    [BETWEEN_RING] = "ring",     [BETWEEN_FIRST] = "first", [BETWEEN_ALL] = "all",
+    [BETWEEN_SAMPLE] = "sample", [BETWEEN_NONE] = "none",   [BETWEEN_NONE + 1] = NULL,
+};
 
 static int read_between(struct yaml_value map, bool general, struct case_draft *draft)
 {
@@ -200,22 +197,6 @@ static void read_own(struct yaml_value map, bool general, struct case_draft *dra
     read_duration(yaml_get(map, "timeout"), &draft->timeout_ns);
     read_margin(yaml_get(map, "margin"), &draft->margin);
     read_between(map, general, draft);
-}
-
-/* Options among the suite's defaults are meant for the benchmarks that have them. */
-static int read_default_options(struct case_draft *draft, struct yaml_value defaults)
-{
-    int err = 0;
-
-    for (size_t i = 0; !err && i < yaml_count(defaults); i++) {
-        const char *key = yaml_key(defaults, i);
-        if (!suite_key_is_own(key) && suite_option_index(draft->bench, key) != SIZE_MAX)
-            err =
-                suite_option_read(draft, yaml_key_value(defaults, i), key, yaml_item(defaults, i));
-    }
-    for (size_t i = 0; i < draft->n; i++)
-        draft->general[i] = draft->values[i].given;
-    return err;
 }
 
 static int find_bench(struct yaml_value value, const struct bench_list *benches,
@@ -268,7 +249,17 @@ static int read_case(struct reader *r, struct yaml_value map)
     draft.between = bench_needs(draft.bench, "peer-if-asked") ? BETWEEN_NONE : BETWEEN_RING;
     read_own(r->defaults, true, &draft);
     read_own(map, false, &draft);
-    err = read_default_options(&draft, r->defaults);
+    /* Options among the suite's defaults are meant for the benchmarks that have them. */
+    err = 0;
+
+    for (size_t i = 0; !err && i < yaml_count(r->defaults); i++) {
+        const char *key = yaml_key(r->defaults, i);
+        if (!suite_key_is_own(key) && suite_option_index(draft.bench, key) != SIZE_MAX)
+            err = suite_option_read(&draft, yaml_key_value(r->defaults, i), key,
+                                    yaml_item(r->defaults, i));
+    }
+    for (size_t i = 0; i < draft.n; i++)
+        draft.general[i] = draft.values[i].given;
     for (size_t i = 0; !err && i < yaml_count(map); i++) {
         const char *key = yaml_key(map, i);
         if (!strcmp(key, "shapes"))
@@ -336,18 +327,6 @@ static void read_suite(struct yaml_doc *doc, struct reader *r)
         yaml_fail(cases, "the suite has no cases");
 }
 
-static int finish(struct yaml_doc *doc, struct suite *suite, char *error, size_t len)
-{
-    int err = yaml_doc_status(doc);
-
-    if (err) {
-        snprintf(error, len, "%s", yaml_doc_error(doc));
-        suite_release(suite);
-    }
-    yaml_doc_free(doc);
-    return err;
-}
-
 int suite_parse(const char *name, const char *text, size_t size, const char *configs,
                 const struct bench_list *benches, struct suite *suite, char *error, size_t len)
 {
@@ -357,7 +336,14 @@ int suite_parse(const char *name, const char *text, size_t size, const char *con
     *suite = (struct suite){.benches = benches};
     if (!yaml_doc_status(doc))
         read_suite(doc, &r);
-    return finish(doc, suite, error, len);
+    int err = yaml_doc_status(doc);
+
+    if (err) {
+        snprintf(error, len, "%s", yaml_doc_error(doc));
+        suite_release(suite);
+    }
+    yaml_doc_free(doc);
+    return err;
 }
 
 int suite_load(const char *path, const char *configs, const struct bench_list *benches,
@@ -416,25 +402,6 @@ static int is_suite(const struct dirent *entry)
     return dot && dot != entry->d_name && !strcmp(dot, ".yaml");
 }
 
-/* Says that there is no such suite, and which one may have been meant. */
-static void say_missing(const char *configs, const char *name, char *error, size_t len)
-{
-    const char *names[SUITES_MAX + 1] = {NULL};
-    struct dirent **entries = NULL;
-    int n = scandir(configs, &entries, is_suite, alphasort);
-
-    for (int i = 0; i < n && i < SUITES_MAX; i++) {
-        *strrchr(entries[i]->d_name, '.') = 0;
-        names[i] = entries[i]->d_name;
-    }
-    const char *near = opts_nearest(name, names);
-    snprintf(error, len, "no suite '%s' in '%s'%s%s%s; `plumb list` shows the suites", name,
-             configs, near ? ": did you mean '" : "", near ? near : "", near ? "'?" : "");
-    for (int i = 0; i < n; i++)
-        free(entries[i]);
-    free(entries);
-}
-
 char *suite_find(const char *name, char *error, size_t len)
 {
     char *path = NULL;
@@ -449,7 +416,21 @@ char *suite_find(const char *name, char *error, size_t len)
     else
         path = xasprintf("%s/%s.yaml", configs, name);
     if (path && access(path, R_OK)) {
-        say_missing(configs, name, error, len);
+        /* Says that there is no such suite, and which one may have been meant. */
+        const char *names[SUITES_MAX + 1] = {NULL};
+        struct dirent **entries = NULL;
+        int n = scandir(configs, &entries, is_suite, alphasort);
+
+        for (int i = 0; i < n && i < SUITES_MAX; i++) {
+            *strrchr(entries[i]->d_name, '.') = 0;
+            names[i] = entries[i]->d_name;
+        }
+        const char *near = opts_nearest(name, names);
+        snprintf(error, len, "no suite '%s' in '%s'%s%s%s; `plumb list` shows the suites", name,
+                 configs, near ? ": did you mean '" : "", near ? near : "", near ? "'?" : "");
+        for (int i = 0; i < n; i++)
+            free(entries[i]);
+        free(entries);
         free(path);
         path = NULL;
     }

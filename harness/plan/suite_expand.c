@@ -102,17 +102,6 @@ static enum suite_stand_in stand_in_for(const struct case_draft *draft)
                                                                         : STAND_IN_NOT;
 }
 
-/* What stands for a pair where there is none has two ends all the same. */
-static void use_other_gpu(struct case_draft *draft)
-{
-    size_t pair[2];
-
-    if (!stand_in_for(draft) || !find_pair(draft, pair))
-        return;
-    free(draft->values[pair[1]].texts[0]);
-    draft->values[pair[1]].texts[0] = xstrdup(PLACES_NO_OTHER_GPU);
-}
-
 /* The values of every option, as the benchmark will have them. */
 static void note_all(struct case_draft *draft)
 {
@@ -143,8 +132,13 @@ static bool speaks(const struct case_draft *draft, const size_t *pick, size_t i)
 int case_draft_prune(struct case_draft *draft, char *error, size_t len)
 {
     int err = 0;
+    /* What stands for a pair where there is none has two ends all the same. */
+    size_t pair[2];
 
-    use_other_gpu(draft);
+    if (stand_in_for(draft) && find_pair(draft, pair)) {
+        free(draft->values[pair[1]].texts[0]);
+        draft->values[pair[1]].texts[0] = xstrdup(PLACES_NO_OTHER_GPU);
+    }
     note_all(draft);
     for (size_t i = 0; !err && i < draft->n; i++) {
         const struct opt *opt = &draft->bench->options[i];
@@ -161,16 +155,6 @@ int case_draft_prune(struct case_draft *draft, char *error, size_t len)
     return err;
 }
 
-/* "512M" 4 times: "2G". */
-static const char *times_over(const char *size, unsigned times, char *text, size_t len)
-{
-    uint64_t bytes;
-
-    if (!times || units_parse_size(size, &bytes) || bytes > UINT64_MAX / times)
-        return size;
-    return units_format_size(bytes * times, text, len);
-}
-
 static int set_some(struct case_draft *draft, size_t i, char *error, size_t len)
 {
     char *all = xstrdup(default_of(draft, i)), *rest = all;
@@ -184,7 +168,13 @@ static int set_some(struct case_draft *draft, size_t i, char *error, size_t len)
         if (--left % draft->every[i])
             continue;
         buffer_text(&some, some.size ? "," : "");
-        buffer_text(&some, times_over(part, draft->times[i], text, sizeof(text)));
+        /* "512M" 4 times: "2G". */
+        uint64_t bytes;
+
+        buffer_text(&some, !draft->times[i] || units_parse_size(part, &bytes) ||
+                                   bytes > UINT64_MAX / draft->times[i]
+                               ? part
+                               : units_format_size(bytes * draft->times[i], text, sizeof(text)));
     }
     int err = case_draft_set(draft, i, some.text, error, len);
     buffer_release(&some);
@@ -240,24 +230,6 @@ static void pick_values(const struct case_draft *draft, size_t index, size_t *pi
     }
 }
 
-/* As arguments. New text. */
-static char *arguments_of(const struct case_draft *draft, const size_t *pick)
-{
-    struct buffer text = {0};
-
-    buffer_text(&text, "");
-    for (size_t i = 0; i < draft->n; i++) {
-        const struct opt *opt = &draft->bench->options[i];
-        if (!draft->values[i].given || !speaks(draft, pick, i))
-            continue;
-        buffer_text(&text, text.size ? " --" : "--");
-        buffer_text(&text, opt->name);
-        buffer_text(&text, opt->type == OPT_FLAG ? "=" : " ");
-        buffer_text(&text, draft->values[i].texts[pick[i]]);
-    }
-    return text.text;
-}
-
 /* What tells it from other measurements: every option, also those by default, and between which
  * hosts. New text. */
 static char *meaning_of(const struct case_draft *draft, const size_t *pick)
@@ -294,9 +266,21 @@ static struct suite_case *add_case(struct suite *suite, const struct case_draft 
                                    const size_t *pick)
 {
     struct suite_case *c = ARRAY_ADD(suite->cases, suite->n);
+    /* As arguments. New text. */
+    struct buffer text = {0};
 
+    buffer_text(&text, "");
+    for (size_t i = 0; i < draft->n; i++) {
+        const struct opt *opt = &draft->bench->options[i];
+        if (!draft->values[i].given || !speaks(draft, pick, i))
+            continue;
+        buffer_text(&text, text.size ? " --" : "--");
+        buffer_text(&text, opt->name);
+        buffer_text(&text, opt->type == OPT_FLAG ? "=" : " ");
+        buffer_text(&text, draft->values[i].texts[pick[i]]);
+    }
     *c = (struct suite_case){.bench = draft->bench,
-                             .arguments = arguments_of(draft, pick),
+                             .arguments = text.text,
                              .meaning = meaning_of(draft, pick),
                              .repeats = draft->repeats,
                              .timeout_ns = draft->timeout_ns,
@@ -304,38 +288,6 @@ static struct suite_case *add_case(struct suite *suite, const struct case_draft 
                              .line = draft->line,
                              .between = draft->between};
     return c;
-}
-
-/* The first combination alone, and once is enough. */
-static void add_stand_in(struct suite *suite, struct case_draft *draft, size_t *pick,
-                         enum suite_stand_in kind)
-{
-    if (has_stand_in(suite, draft, kind))
-        return;
-    pick_values(draft, 0, pick);
-    struct suite_case *c = add_case(suite, draft, pick);
-    c->stand_in = kind;
-    c->repeats = 1;
-}
-
-/* A combination of two GPUs; a GPU with itself is no pair. */
-static void add_pair(struct suite *suite, const struct case_draft *draft, const size_t pair[2],
-                     const size_t *pick)
-{
-    const struct bench_info *b = draft->bench;
-    const char *ends[2];
-
-    for (int i = 0; i < 2; i++)
-        ends[i] = draft->values[pair[i]].texts[pick[pair[i]]];
-    size_t from = places_gpu_number(b, ends[0]), to = places_gpu_number(b, ends[1]);
-    if (from == to)
-        return;
-    struct suite_case *c = add_case(suite, draft, pick);
-    if (from != SIZE_MAX && to != SIZE_MAX) {
-        c->pair_gpus = (unsigned)places_gpu_count(b);
-        c->pair[0] = (unsigned)places_gpu_rank(b, from);
-        c->pair[1] = (unsigned)places_gpu_rank(b, to);
-    }
 }
 
 int case_draft_expand(struct case_draft *draft, struct suite *suite, char *error, size_t len)
@@ -355,13 +307,32 @@ int case_draft_expand(struct case_draft *draft, struct suite *suite, char *error
     enum suite_stand_in kind = stand_in_for(draft);
     bool pairs = find_pair(draft, pair);
     size_t *pick = xcalloc(draft->n, sizeof(*pick));
-    if (kind)
-        add_stand_in(suite, draft, pick, kind);
+    if (kind && !has_stand_in(suite, draft, kind)) {
+        /* The first combination alone, and once is enough. */
+        pick_values(draft, 0, pick);
+        struct suite_case *c = add_case(suite, draft, pick);
+        c->stand_in = kind;
+        c->repeats = 1;
+    }
     for (size_t i = 0; !kind && i < total; i++) {
         pick_values(draft, i, pick);
-        if (pairs)
-            add_pair(suite, draft, pair, pick);
-        else
+        if (pairs) {
+            /* A combination of two GPUs; a GPU with itself is no pair. */
+            const struct bench_info *b = draft->bench;
+            const char *ends[2];
+
+            for (int k = 0; k < 2; k++)
+                ends[k] = draft->values[pair[k]].texts[pick[pair[k]]];
+            size_t from = places_gpu_number(b, ends[0]), to = places_gpu_number(b, ends[1]);
+            if (from != to) {
+                struct suite_case *c = add_case(suite, draft, pick);
+                if (from != SIZE_MAX && to != SIZE_MAX) {
+                    c->pair_gpus = (unsigned)places_gpu_count(b);
+                    c->pair[0] = (unsigned)places_gpu_rank(b, from);
+                    c->pair[1] = (unsigned)places_gpu_rank(b, to);
+                }
+            }
+        } else
             add_case(suite, draft, pick);
     }
     free(pick);

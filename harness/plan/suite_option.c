@@ -117,16 +117,6 @@ static void add_gpus(const struct bench_info *b, struct words *w, bool every,
         add_word(w, gpu_at(b, i)->name, strlen(gpu_at(b, i)->name));
 }
 
-/* All at once, as one place. */
-static void add_all_gpus(const struct bench_info *b, struct words *w, struct places_read *read)
-{
-    const char *text = places_gpu_count(b) ? PLACES_ALL_GPUS : PLACES_NO_GPU;
-
-    read->word = true;
-    read->no_gpu |= !places_gpu_count(b);
-    add_word(w, text, strlen(text));
-}
-
 static void add_nodes(struct words *w, struct places_read *read)
 {
     struct topo *topo = NULL;
@@ -174,12 +164,6 @@ static void add_rails(const struct bench_info *b, struct words *w, struct places
         add_word(w, "0", 1);
 }
 
-/* The kind alone, "cuda", is the first of its kind. */
-static bool is_first_gpu(const char *text, size_t len)
-{
-    return len == strcspn(PLACES_NO_GPU, ":") && !memcmp(text, PLACES_NO_GPU, len);
-}
-
 /* A comma-separated list with the words replaced, and a GPU's other names by its one name.
  * *out is the caller's to release. */
 static void places_expand(const struct bench_info *b, const char *text, struct buffer *out,
@@ -194,13 +178,18 @@ static void places_expand(const struct bench_info *b, const char *text, struct b
             add_gpus(b, &words, false, read);
         else if (n == 4 && !memcmp(text, "gpus", n))
             add_gpus(b, &words, true, read);
-        else if (n == 8 && !memcmp(text, "all-gpus", n))
-            add_all_gpus(b, &words, read);
-        else if (n == 5 && !memcmp(text, "nodes", n))
+        else if (n == 8 && !memcmp(text, "all-gpus", n)) {
+            /* All at once, as one place. */
+            const char *place = places_gpu_count(b) ? PLACES_ALL_GPUS : PLACES_NO_GPU;
+
+            read->word = true;
+            read->no_gpu |= !places_gpu_count(b);
+            add_word(&words, place, strlen(place));
+        } else if (n == 5 && !memcmp(text, "nodes", n))
             add_nodes(&words, read);
         else if (n == 5 && !memcmp(text, "rails", n))
             add_rails(b, &words, read);
-        else if (is_first_gpu(text, n))
+        else if (n == strcspn(PLACES_NO_GPU, ":") && !memcmp(text, PLACES_NO_GPU, n))
             add_word(&words, PLACES_NO_GPU, strlen(PLACES_NO_GPU));
         else
             add_word(&words, text, n);
@@ -220,14 +209,6 @@ static void take(bool *taken, unsigned n, unsigned from, unsigned to, unsigned *
     ++*count;
 }
 
-static void take_fixed(bool *taken, unsigned n, unsigned *count)
-{
-    for (unsigned i = 0; i < n; i++) {
-        take(taken, n, i, (i + 1) % n, count);
-        take(taken, n, i, (i + n / 2) % n, count);
-    }
-}
-
 bool *pairs_choose(unsigned n, uint64_t seed, unsigned *count)
 {
     bool *taken = xcalloc((size_t)n * n, sizeof(*taken));
@@ -236,7 +217,10 @@ bool *pairs_choose(unsigned n, uint64_t seed, unsigned *count)
 
     *count = 0;
     if (n > PAIRS_ALL) {
-        take_fixed(taken, n, count);
+        for (unsigned i = 0; i < n; i++) {
+            take(taken, n, i, (i + 1) % n, count);
+            take(taken, n, i, (i + n / 2) % n, count);
+        }
         wanted = *count + 8 > PAIRS_SAMPLED ? *count + 8 : PAIRS_SAMPLED;
     } else {
         for (unsigned i = 0; i < n * n; i++)

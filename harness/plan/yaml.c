@@ -66,22 +66,17 @@ __attribute__((format(printf, 4, 5))) static int fail(struct yaml_doc *doc, int 
 }
 
 // The reader reports a byte offset where the scanner reports a line.
-static size_t line_of_offset(const char *data, size_t len, size_t offset)
-{
-    size_t line = 1;
-    for (size_t i = 0; i < len && i < offset; i++)
-        line += data[i] == '\n';
-    return line;
-}
-
 static int fail_parser(struct yaml_doc *doc, const yaml_parser_t *p, const char *data, size_t len)
 {
     const char *what = p->problem ? p->problem : "cannot be read";
     if (p->error == YAML_MEMORY_ERROR)
         alloc_fail(len);
-    if (p->error == YAML_READER_ERROR)
-        return fail(doc, -EINVAL, line_of_offset(data, len, p->problem_offset), "not text: %s",
-                    what);
+    if (p->error == YAML_READER_ERROR) {
+        size_t line = 1;
+        for (size_t i = 0; i < len && i < p->problem_offset; i++)
+            line += data[i] == '\n';
+        return fail(doc, -EINVAL, line, "not text: %s", what);
+    }
     return fail(doc, -EINVAL, p->problem_mark.line + 1, "not valid YAML: %s%s%s", what,
                 p->context ? " " : "", p->context ? p->context : "");
 }
@@ -113,13 +108,6 @@ static int check_open(struct yaml_doc *doc, struct scan *scan, size_t line)
     return 0;
 }
 
-static int check_scalar(struct yaml_doc *doc, struct scan *scan, const yaml_event_t *e, size_t line)
-{
-    if (memchr(e->data.scalar.value, 0, e->data.scalar.length))
-        return fail(doc, -EINVAL, line, "text with a NUL character");
-    return check_node(doc, scan, line, e->data.scalar.anchor, e->data.scalar.tag);
-}
-
 static int check_event(struct yaml_doc *doc, struct scan *scan, const yaml_event_t *e)
 {
     size_t line = e->start_mark.line + 1;
@@ -132,7 +120,9 @@ static int check_event(struct yaml_doc *doc, struct scan *scan, const yaml_event
         return fail(doc, -EINVAL, line, "alias \"*%s\" is not supported, write the value out",
                     yaml_quote((const char *)e->data.alias.anchor).text);
     case YAML_SCALAR_EVENT:
-        return check_scalar(doc, scan, e, line);
+        return memchr(e->data.scalar.value, 0, e->data.scalar.length)
+                   ? fail(doc, -EINVAL, line, "text with a NUL character")
+                   : check_node(doc, scan, line, e->data.scalar.anchor, e->data.scalar.tag);
     case YAML_SEQUENCE_START_EVENT:
         rc = check_open(doc, scan, line);
         return rc ? rc
@@ -177,23 +167,6 @@ static int check_events(struct yaml_doc *doc, const char *data, size_t len)
     return rc;
 }
 
-static int build_tree(struct yaml_doc *doc, const char *data, size_t len)
-{
-    yaml_parser_t parser;
-    int rc = 0;
-    if (!yaml_parser_initialize(&parser))
-        alloc_fail(len);
-    yaml_parser_set_input_string(&parser, (const unsigned char *)data, len);
-    if (yaml_parser_load(&parser, &doc->tree))
-        doc->has_tree = true;
-    else
-        rc = fail_parser(doc, &parser, data, len);
-    yaml_parser_delete(&parser);
-    if (!rc && !yaml_document_get_root_node(&doc->tree))
-        rc = fail(doc, -EINVAL, 1, "the file is empty");
-    return rc;
-}
-
 static yaml_node_t *yaml_doc_node(const struct yaml_doc *doc, int id)
 {
     return yaml_document_get_node((yaml_document_t *)&doc->tree, id);
@@ -235,21 +208,6 @@ static int collect_keys(struct yaml_doc *doc, const yaml_node_t *map, struct key
 }
 
 // Sorted, so that a map of very many keys does not cost their square.
-static int check_map(struct yaml_doc *doc, const yaml_node_t *map)
-{
-    size_t n = yaml_pair_count(map);
-    struct key *keys = xcalloc(n, sizeof(*keys));
-    int rc = collect_keys(doc, map, keys);
-    if (!rc)
-        qsort(keys, n, sizeof(*keys), key_order);
-    for (size_t i = 1; i < n && !rc; i++)
-        if (!strcmp(keys[i - 1].text, keys[i].text))
-            rc = fail(doc, -EINVAL, keys[i].line, "key \"%s\" stands twice, first on line %zu",
-                      yaml_quote(keys[i].text).text, keys[i - 1].line);
-    free(keys);
-    return rc;
-}
-
 static int check_tree(struct yaml_doc *doc)
 {
     int n = (int)(doc->tree.nodes.top - doc->tree.nodes.start);
@@ -259,8 +217,19 @@ static int check_tree(struct yaml_doc *doc)
     // for it.
     for (int id = 1; id <= n && !rc; id++) {
         const yaml_node_t *node = yaml_doc_node(doc, id);
-        if (node->type == YAML_MAPPING_NODE)
-            rc = check_map(doc, node);
+        if (node->type == YAML_MAPPING_NODE) {
+            size_t pairs = yaml_pair_count(node);
+            struct key *keys = xcalloc(pairs, sizeof(*keys));
+            rc = collect_keys(doc, node, keys);
+            if (!rc)
+                qsort(keys, pairs, sizeof(*keys), key_order);
+            for (size_t i = 1; i < pairs && !rc; i++)
+                if (!strcmp(keys[i - 1].text, keys[i].text))
+                    rc = fail(doc, -EINVAL, keys[i].line,
+                              "key \"%s\" stands twice, first on line %zu",
+                              yaml_quote(keys[i].text).text, keys[i - 1].line);
+            free(keys);
+        }
         for (yaml_node_item_t *i = node->data.sequence.items.start;
              node->type == YAML_SEQUENCE_NODE && i < node->data.sequence.items.top; i++)
             doc->key_of[*i] = doc->key_of[id];
@@ -282,8 +251,19 @@ static void doc_parse(struct yaml_doc *doc, const char *data, size_t len)
         rc = fail(doc, -EINVAL, 0, "larger than %u KiB", YAML_BYTES_MAX / 1024);
     if (!rc)
         rc = check_events(doc, data, len);
-    if (!rc)
-        rc = build_tree(doc, data, len);
+    if (!rc) {
+        yaml_parser_t parser;
+        if (!yaml_parser_initialize(&parser))
+            alloc_fail(len);
+        yaml_parser_set_input_string(&parser, (const unsigned char *)data, len);
+        if (yaml_parser_load(&parser, &doc->tree))
+            doc->has_tree = true;
+        else
+            rc = fail_parser(doc, &parser, data, len);
+        yaml_parser_delete(&parser);
+        if (!rc && !yaml_document_get_root_node(&doc->tree))
+            rc = fail(doc, -EINVAL, 1, "the file is empty");
+    }
     if (!rc)
         check_tree(doc);
 }
@@ -366,12 +346,6 @@ static bool is_plain(const yaml_node_t *n)
     return n->type == YAML_SCALAR_NODE && n->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
 }
 
-static bool is_null(const yaml_node_t *n)
-{
-    const char *text = is_plain(n) ? yaml_scalar_of(n) : "text";
-    return !*text || !strcmp(text, "~") || !strcmp(text, "null");
-}
-
 enum yaml_kind yaml_kind(struct yaml_value v)
 {
     const yaml_node_t *n = node(v);
@@ -381,7 +355,9 @@ enum yaml_kind yaml_kind(struct yaml_value v)
         return YAML_KIND_MAP;
     if (n->type == YAML_SEQUENCE_NODE)
         return YAML_KIND_LIST;
-    return is_null(n) ? YAML_KIND_NULL : YAML_KIND_SCALAR;
+    const char *text = is_plain(n) ? yaml_scalar_of(n) : "text";
+    return (!*text || !strcmp(text, "~") || !strcmp(text, "null")) ? YAML_KIND_NULL
+                                                                   : YAML_KIND_SCALAR;
 }
 
 bool yaml_present(struct yaml_value v)
@@ -505,22 +481,17 @@ static const char *nearest(const char *word, const char *const names[])
     return best;
 }
 
-static void join(char *out, size_t room, const char *const names[])
-{
-    size_t used = 0;
-    out[0] = 0;
-    for (size_t i = 0; names[i] && used < room; i++) {
-        int n = snprintf(out + used, room - used, "%s%s", i ? ", " : "", names[i]);
-        used += n > 0 ? (size_t)n : 0;
-    }
-}
-
 static int fail_choice(struct yaml_value v, const char *what, const char *word,
                        const char *const names[])
 {
     char all[ERROR_BYTES / 2];
     const char *near = nearest(word, names);
-    join(all, sizeof(all), names);
+    size_t used = 0;
+    all[0] = 0;
+    for (size_t i = 0; names[i] && used < sizeof(all); i++) {
+        int n = snprintf(all + used, sizeof(all) - used, "%s%s", i ? ", " : "", names[i]);
+        used += n > 0 ? (size_t)n : 0;
+    }
     return yaml_fail(v, "unknown %s \"%s\"%s%s%s allowed: %s", what, yaml_quote(word).text,
                      near ? ", did you mean \"" : ",", near ? near : "", near ? "\"?" : "", all);
 }

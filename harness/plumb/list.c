@@ -162,15 +162,6 @@ static void each_backend(const struct bench_list *benches, bool print, int *who_
         }
 }
 
-static void list_backends(const struct bench_list *benches)
-{
-    int who_width = 9, name_width = 11;
-
-    puts("\nbackends");
-    each_backend(benches, false, &who_width, &name_width);
-    each_backend(benches, true, &who_width, &name_width);
-}
-
 static int is_suite(const struct dirent *entry)
 {
     size_t len = strlen(entry->d_name);
@@ -251,7 +242,11 @@ int cmd_list(int argc, char **argv)
     }
     bench_list_load(&benches);
     list_benches(&benches);
-    list_backends(&benches);
+    int who_width = 9, name_width = 11;
+
+    puts("\nbackends");
+    each_backend(&benches, false, &who_width, &name_width);
+    each_backend(&benches, true, &who_width, &name_width);
     list_suites(&benches);
     if (benches.problems)
         printf("\nnot used\n%s", benches.problems);

@@ -48,21 +48,6 @@ static const struct command commands[] = {
     {NULL, NULL, NULL},
 };
 
-static void print_help(FILE *out)
-{
-    fputs("plumb: a benchmark suite for the hardware that feeds deep learning\n"
-          "\n"
-          "usage: plumb COMMAND [options]\n"
-          "\n",
-          out);
-    for (const struct command *c = commands; c->name; c++)
-        fprintf(out, "  %-10s %s\n", c->name, c->help);
-    fputs("  BENCH      run one benchmark: plumb BENCH --help (plumb list shows them)\n"
-          "\n"
-          "Each command has its own help: plumb run --help. Start with: plumb run quick\n",
-          out);
-}
-
 static int unknown(const char *name)
 {
     struct bench_list benches = {0};
@@ -117,7 +102,18 @@ static int obey(int argc, char **argv)
         argc = 3;
     }
     if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
-        print_help(argc > 1 ? stdout : stderr);
+        FILE *out = argc > 1 ? stdout : stderr;
+        fputs("plumb: a benchmark suite for the hardware that feeds deep learning\n"
+              "\n"
+              "usage: plumb COMMAND [options]\n"
+              "\n",
+              out);
+        for (const struct command *c = commands; c->name; c++)
+            fprintf(out, "  %-10s %s\n", c->name, c->help);
+        fputs("  BENCH      run one benchmark: plumb BENCH --help (plumb list shows them)\n"
+              "\n"
+              "Each command has its own help: plumb run --help. Start with: plumb run quick\n",
+              out);
         return argc > 1 ? EXIT_GOOD : EXIT_USAGE;
     }
     if (!strcmp(name, "--version") || !strcmp(name, "-v") || !strcmp(name, "version")) {

@@ -96,16 +96,6 @@ static struct batch *find(struct batches *all, const struct bench_info *bench, u
     return found;
 }
 
-static int start(struct batch *b, const struct child_spec *spec)
-{
-    static const char marks[] = "/dev/fd/4"; /* CHILD_MARKS_FD */
-    const char *argv[] = {b->bench->path, "--commands", marks, NULL};
-    struct child_spec process = *spec;
-
-    process.argv = argv;
-    return child_server_start(&process, &b->server);
-}
-
 int batch_run(struct batches *all, const struct bench_info *bench, const struct launch *l,
               const char *line, const struct child_spec *spec, struct child_result *result)
 {
@@ -117,7 +107,12 @@ int batch_run(struct batches *all, const struct bench_info *bench, const struct 
     all->before = 0;
     while (err == -ESRCH && !fresh) {
         fresh = !b->server;
-        err = fresh ? start(b, spec) : 0;
+        static const char marks[] = "/dev/fd/4"; /* CHILD_MARKS_FD */
+        const char *argv[] = {b->bench->path, "--commands", marks, NULL};
+        struct child_spec process = *spec;
+
+        process.argv = argv;
+        err = fresh ? child_server_start(&process, &b->server) : 0;
         if (err)
             break;
         all->before = b->n;

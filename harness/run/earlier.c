@@ -36,23 +36,6 @@ static int by_time(const void *a, const void *b)
     return (x < y) - (x > y); /* the newest first */
 }
 
-/* All run folders below `folder`. */
-static void find_runs(const char *folder, struct seen **all, size_t *n)
-{
-    DIR *dir = opendir(folder);
-    struct stat st;
-
-    for (struct dirent *entry; dir && (entry = readdir(dir)) != NULL;) {
-        char *file = xasprintf("%s/%s/run.json", folder, entry->d_name);
-        if (entry->d_name[0] != '.' && !stat(file, &st))
-            *ARRAY_ADD(*all, *n) =
-                (struct seen){xasprintf("%s/%s", folder, entry->d_name), st.st_mtime};
-        free(file);
-    }
-    if (dir)
-        closedir(dir);
-}
-
 /* Of all cases, or of those of the same --only. */
 static bool is_like(const char *path, const char *suite, const char *only, const char *processes)
 {
@@ -91,20 +74,6 @@ static void add(json_t *sums, const char *key, double value)
     json_object_set_new(sums, key, json_real(json_real_value(json_object_get(sums, key)) + value));
 }
 
-/* All rows of a launch have its time. */
-static void read_rows(struct earlier *e, const json_t *launches, const struct table *t)
-{
-    for (size_t row = 0; row < t->n_rows; row++) {
-        const char *status = table_text(t, row, "status");
-        const char *key = json_string_value(json_object_get(launches, table_text(t, row, "case")));
-        double seconds = table_number(t, row, "launch_s");
-        if (!key || !strcmp(status, "failed") || !strcmp(status, "wrong") || !isfinite(seconds))
-            continue;
-        add(e->seconds, key, seconds);
-        add(e->launches, key, 1);
-    }
-}
-
 void earlier_load(struct earlier *e, const char *const *folders, const char *suite,
                   const char *only, const char *processes)
 {
@@ -114,8 +83,21 @@ void earlier_load(struct earlier *e, const char *const *folders, const char *sui
     char error[512];
 
     *e = (struct earlier){.seconds = json_object(), .launches = json_object()};
-    for (; *folders; folders++)
-        find_runs(*folders, &all, &n);
+    for (; *folders; folders++) {
+        /* All run folders below `folder`. */
+        DIR *dir = opendir(*folders);
+        struct stat st;
+
+        for (struct dirent *entry; dir && (entry = readdir(dir)) != NULL;) {
+            char *file = xasprintf("%s/%s/run.json", (*folders), entry->d_name);
+            if (entry->d_name[0] != '.' && !stat(file, &st))
+                *ARRAY_ADD(all, n) =
+                    (struct seen){xasprintf("%s/%s", (*folders), entry->d_name), st.st_mtime};
+            free(file);
+        }
+        if (dir)
+            closedir(dir);
+    }
     if (n)
         qsort(all, n, sizeof(*all), by_time);
     for (size_t i = 0; i < n && i < RUNS_MAX && !*e->run; i++)
@@ -127,8 +109,20 @@ void earlier_load(struct earlier *e, const char *const *folders, const char *sui
     if (!*e->run || run_folder_load(e->run, &run, error, sizeof(error)))
         return;
     json_t *launches = launches_of(&run.plan);
-    for (size_t i = 0; i < run.n_benches; i++)
-        read_rows(e, launches, &run.benches[i].rows);
+    for (size_t i = 0; i < run.n_benches; i++) {
+        /* All rows of a launch have its time. */
+        const struct table *t = &run.benches[i].rows;
+        for (size_t row = 0; row < t->n_rows; row++) {
+            const char *status = table_text(t, row, "status");
+            const char *key =
+                json_string_value(json_object_get(launches, table_text(t, row, "case")));
+            double seconds = table_number(t, row, "launch_s");
+            if (!key || !strcmp(status, "failed") || !strcmp(status, "wrong") || !isfinite(seconds))
+                continue;
+            add(e->seconds, key, seconds);
+            add(e->launches, key, 1);
+        }
+    }
     json_decref(launches);
     run_folder_release(&run);
 }

@@ -82,23 +82,6 @@ static const char *given_value(const struct launching *g, const char *option)
     return "";
 }
 
-/* A parameter's value in this launch: as given, else the benchmark's one default, if the option
- * says something of it; "" for a column that is an outcome. */
-static const char *parameter_value(const struct launching *g, const char *column)
-{
-    char option[64];
-
-    snprintf(option, sizeof(option), "%s", column);
-    for (char *at = option; (at = strchr(at, '_')) != NULL;)
-        *at = '-';
-    const char *value = given_value(g, option);
-    for (size_t i = 0; !*value && i < g->bench->n_own; i++)
-        if (!strcmp(g->bench->options[i].name, option) && !strchr(g->bench->defaults[i], ',') &&
-            option_applies(g->bench, &g->bench->options[i], g->l->arguments))
-            value = g->bench->defaults[i];
-    return value;
-}
-
 /* A launch on a simulated device is one of these even where it died before it could say so. */
 static const char *origin_of(const struct launching *g)
 {
@@ -118,8 +101,21 @@ static void print_failed_row(struct launching *g, const char *code, const char *
     row_init(&row);
     row.param_names = (const char *const *)b->columns;
     row.n_params = b->n_columns;
-    for (size_t i = 0; i < b->n_columns; i++)
-        row.params[i] = parameter_value(g, b->columns[i]);
+    for (size_t i = 0; i < b->n_columns; i++) {
+        /* A parameter's value in this launch: as given, else the benchmark's one default, if the
+         * option says something of it; "" for a column that is an outcome. */
+        char option[64];
+
+        snprintf(option, sizeof(option), "%s", b->columns[i]);
+        for (char *at = option; (at = strchr(at, '_')) != NULL;)
+            *at = '-';
+        const char *value = given_value(g, option);
+        for (size_t k = 0; !*value && k < g->bench->n_own; k++)
+            if (!strcmp(g->bench->options[k].name, option) && !strchr(g->bench->defaults[k], ',') &&
+                option_applies(g->bench, &g->bench->options[k], g->l->arguments))
+                value = g->bench->defaults[k];
+        row.params[i] = value;
+    }
     if (launch_has_pair(g->l))
         snprintf(host, sizeof(host), "%s", g->l->from);
     else if (launch_has_group(g->l))
@@ -233,32 +229,6 @@ static const char *filled(const struct launching *g, const struct joined_limit *
     else if (limit)
         return limit_cell(limit, column, text, len);
     return text[0] ? text : NULL;
-}
-
-/* Limits of this machine are none of another's rows, nor of those of several. */
-static bool is_measured_here(const struct launching *g)
-{
-    if (launch_has_group(g->l))
-        return false;
-    return !launch_has_pair(g->l) || hosts_find(&g->c->hosts->hosts, g->l->from)->here;
-}
-
-static void print_rows(struct launching *g, const struct table *t, FILE *out)
-{
-    const struct bench_limit *rules = g->bench->rows.limits;
-
-    for (size_t row = 0; row < t->n_rows; row++) {
-        struct joined_limit limit;
-        print_hosts(g, out);
-        int joined =
-            is_measured_here(g) && limits_row(g->c->limits, g->c->cores, rules, t, row, &limit);
-        for (size_t i = 0; i < t->n_columns; i++) {
-            char text[32];
-            const char *ours = filled(g, joined ? &limit : NULL, t->columns[i], text, sizeof(text));
-            csv_print(out, ours ? ours : table_cell(t, row, i));
-            fputc(i + 1 < t->n_columns ? ',' : '\n', out);
-        }
-    }
 }
 
 /* What was wrong with one of its hosts when the run was started; NULL: nothing. */
@@ -386,7 +356,24 @@ static int take_rows(struct launching *g, const char *code, char *reason, size_t
         o->record.state = o->child.timed_out ? LAUNCH_LATE : LAUNCH_FAIL;
         snprintf(o->summary, sizeof(o->summary), "%.250s", reason);
     } else if (!err) {
-        print_rows(g, &t, out);
+        const struct bench_limit *rules = g->bench->rows.limits;
+
+        for (size_t row = 0; row < t.n_rows; row++) {
+            struct joined_limit limit;
+            print_hosts(g, out);
+            int joined =
+                (launch_has_group(g->l) ? false
+                                        : !launch_has_pair(g->l) ||
+                                              hosts_find(&g->c->hosts->hosts, g->l->from)->here) &&
+                limits_row(g->c->limits, g->c->cores, rules, &t, row, &limit);
+            for (size_t i = 0; i < t.n_columns; i++) {
+                char text[32];
+                const char *ours =
+                    filled(g, joined ? &limit : NULL, t.columns[i], text, sizeof(text));
+                csv_print(out, ours ? ours : table_cell(&t, row, i));
+                fputc(i + 1 < t.n_columns ? ',' : '\n', out);
+            }
+        }
         o->record.n_rows = (unsigned)t.n_rows;
         o->record.state = state_of(g, &t);
         err = take_samples(g);
@@ -412,31 +399,6 @@ static int make_log(struct launching *g)
     return n < 0 ? -ENOMEM : 0;
 }
 
-/* A launch that is not tried leaves what one that said nothing would. */
-static void leave_out(struct launched *o)
-{
-    o->known = true;
-    buffer_text(&o->child.out, "");
-    buffer_text(&o->child.err, "");
-    buffer_text(&o->child.samples, "");
-}
-
-/* The arguments as a line for a process that measures many cases. */
-static int share_process(struct launching *g, const struct child_spec *spec)
-{
-    struct buffer line = {0};
-
-    for (size_t i = 1; g->argv[i]; i++) {
-        buffer_text(&line, i > 1 ? " " : "");
-        buffer_text(&line, g->argv[i]);
-    }
-    int err = batch_run(g->c->batches, g->bench, g->l, line.text, spec, &g->out->child);
-    g->shares = true;
-    g->before = g->c->batches->before;
-    buffer_release(&line);
-    return err;
-}
-
 static int start_and_wait(struct launching *g)
 {
     struct child_spec spec = {.argv = g->argv,
@@ -447,8 +409,20 @@ static int start_and_wait(struct launching *g)
                               .tick_arg = g->c->tick_arg};
     struct host_launch over;
 
-    if (g->c->batches && launch_shares(g->c->batches->rule, g->bench, g->l))
-        return share_process(g, &spec);
+    if (g->c->batches && launch_shares(g->c->batches->rule, g->bench, g->l)) {
+        /* The arguments as a line for a process that measures many cases. */
+        struct buffer line = {0};
+
+        for (size_t i = 1; g->argv[i]; i++) {
+            buffer_text(&line, i > 1 ? " " : "");
+            buffer_text(&line, g->argv[i]);
+        }
+        int err = batch_run(g->c->batches, g->bench, g->l, line.text, &spec, &g->out->child);
+        g->shares = true;
+        g->before = g->c->batches->before;
+        buffer_release(&line);
+        return err;
+    }
     if (!launch_has_hosts(g->l))
         return child_run(&spec, &g->out->child);
     over = host_launch_of(g->c->hosts, g->l, g->bench->path, g->argv + 1);
@@ -468,9 +442,13 @@ static int launch_found(struct launching *g)
     err = err ? err : make_arguments(g);
     if (err)
         return err;
-    if (known_problem(g))
-        leave_out(o);
-    else
+    if (known_problem(g)) {
+        /* A launch that is not tried leaves what one that said nothing would. */
+        o->known = true;
+        buffer_text(&o->child.out, "");
+        buffer_text(&o->child.err, "");
+        buffer_text(&o->child.samples, "");
+    } else
         err = start_and_wait(g);
     o->child_ns = o->child.elapsed_ns;
     if (err)

@@ -16,21 +16,16 @@
 
 #define BAR 24
 
-static uint64_t log_interval_ns(void)
-{
-    const char *text = getenv("PLUMB_PROGRESS");
-    uint64_t ns;
-
-    return text && !units_parse_duration(text, &ns) ? ns : 60000000000ull;
-}
-
 void progress_start(struct progress *p, FILE *out, size_t total, size_t done)
 {
     bool terminal = isatty(fileno(out));
+    const char *text = getenv("PLUMB_PROGRESS");
+    uint64_t ns;
 
     *p = (struct progress){.out = terminal ? out : NULL,
                            .log = terminal ? NULL : out,
-                           .every_ns = log_interval_ns(),
+                           .every_ns =
+                               text && !units_parse_duration(text, &ns) ? ns : 60000000000ull,
                            .total = total,
                            .done = done,
                            .first = done};
@@ -62,19 +57,6 @@ static bool seconds_left(const struct progress *p, uint64_t now_ns, unsigned *s)
     return true;
 }
 
-static void time_left(const struct progress *p, uint64_t now_ns, char *text, size_t len)
-{
-    unsigned s;
-
-    text[0] = 0;
-    if (!seconds_left(p, now_ns, &s))
-        return;
-    if (s >= 3600)
-        snprintf(text, len, ", %u:%02u:%02u left", s / 3600, s / 60 % 60, s % 60);
-    else
-        snprintf(text, len, ", %u:%02u left", s / 60, s % 60);
-}
-
 const char *progress_log_line(const struct progress *p, uint64_t now_ns, char *text, size_t len)
 {
     char left[40] = "";
@@ -97,24 +79,19 @@ const char *progress_line(const struct progress *p, uint64_t now_ns, int width, 
     memset(bar, '.', BAR);
     memset(bar, '#', full);
     bar[BAR] = 0;
-    time_left(p, now_ns, left, sizeof(left));
+    unsigned s;
+
+    left[0] = 0;
+    if (seconds_left(p, now_ns, &s)) {
+        if (s >= 3600)
+            snprintf(left, sizeof(left), ", %u:%02u:%02u left", s / 3600, s / 60 % 60, s % 60);
+        else
+            snprintf(left, sizeof(left), ", %u:%02u left", s / 60, s % 60);
+    }
     snprintf(text, len, "[%s] %zu of %zu%s  %s", bar, p->done, p->total, left, p->now);
     if (width > 0 && (size_t)width < strlen(text) && (size_t)width < len)
         text[width] = 0;
     return text;
-}
-
-static void show_in_log(struct progress *p)
-{
-    uint64_t now_ns = clock_now_ns();
-    char text[320];
-
-    if (now_ns < p->next_ns)
-        return;
-    p->next_ns = now_ns + p->every_ns;
-    fprintf(p->log, "plumb %s: %s\n", p->command ? p->command : "run",
-            progress_log_line(p, now_ns, text, sizeof(text)));
-    fflush(p->log);
 }
 
 void progress_show(struct progress *p)
@@ -122,8 +99,17 @@ void progress_show(struct progress *p)
     struct winsize size = {0};
     char text[320];
 
-    if (p->log)
-        show_in_log(p);
+    if (p->log) {
+        uint64_t now_ns = clock_now_ns();
+        char line[320];
+
+        if (now_ns >= p->next_ns) {
+            p->next_ns = now_ns + p->every_ns;
+            fprintf(p->log, "plumb %s: %s\n", p->command ? p->command : "run",
+                    progress_log_line(p, now_ns, line, sizeof(line)));
+            fflush(p->log);
+        }
+    }
     if (!p->out)
         return;
     int width = ioctl(fileno(p->out), TIOCGWINSZ, &size) || size.ws_col < 20 ? 79 : size.ws_col - 1;
@@ -243,25 +229,19 @@ void estimate_release(struct estimate *e)
     *e = (struct estimate){0};
 }
 
-/* Rounded up. */
-static void long_time(double ns, char *text, size_t len)
-{
-    double s = ceil(ns / 1e9);
-
-    if (s < 90)
-        snprintf(text, len, "%.0f s", s);
-    else if (s < 90 * 60)
-        snprintf(text, len, "%.0f min", ceil(s / 60));
-    else
-        snprintf(text, len, "%.1f h", ceil(s / 360) / 10);
-}
-
 const char *estimate_text(const struct estimate *e, const struct earlier *earlier,
                           char text[ESTIMATE_BYTES])
 {
     char all[32], least[32], most[32];
+    /* Rounded up. */
+    double s = ceil(e->all_ns / 1e9);
 
-    long_time(e->all_ns, all, sizeof(all));
+    if (s < 90)
+        snprintf(all, sizeof(all), "%.0f s", s);
+    else if (s < 90 * 60)
+        snprintf(all, sizeof(all), "%.0f min", ceil(s / 60));
+    else
+        snprintf(all, sizeof(all), "%.1f h", ceil(s / 360) / 10);
     units_format_duration((uint64_t)e->least_ns, least, sizeof(least));
     units_format_duration((uint64_t)e->most_ns, most, sizeof(most));
     if (!e->known)

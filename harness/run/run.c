@@ -65,15 +65,6 @@ static int fail(const struct run *r, int status)
 
 /* ---- The start of a run: its plan and its folder, new or found ---- */
 
-static enum process_rule rule_of(const struct run *r)
-{
-    int rule = PROCESS_AUTO;
-
-    while (process_rules[rule] && strcmp(process_rules[rule], r->options.processes) != 0)
-        rule++;
-    return process_rules[rule] ? (enum process_rule)rule : PROCESS_AUTO;
-}
-
 /* Estimates how long the launches take, by the last run of this suite in results/ or beside this
  * run's folder, and prints it. */
 static void say_time(struct run *r)
@@ -100,24 +91,6 @@ static void say_time(struct run *r)
     free(copy);
 }
 
-/* Between or over which hosts, and the command lines: one, or one for each connection. */
-static void print_hosts(const struct run *r, const struct launch *l)
-{
-    const struct bench_info *bench = bench_list_find(&r->benches, l->bench);
-    char *commands =
-        bench && launch_has_hosts(l) ? host_launch_commands(&r->hosts, l, bench->path) : NULL;
-
-    printf(",");
-    csv_print(stdout, l->from);
-    printf(",");
-    csv_print(stdout, l->to);
-    printf(",");
-    csv_print(stdout, l->hosts);
-    printf(",");
-    csv_print(stdout, commands ? commands : "");
-    free(commands);
-}
-
 static void print_dry_run(struct run *r)
 {
     bool hosts = plan_has_hosts(&r->plan);
@@ -129,8 +102,24 @@ static void print_dry_run(struct run *r)
         csv_print(stdout, l->bench);
         putchar(',');
         csv_print(stdout, l->arguments);
-        if (hosts)
-            print_hosts(r, l);
+        if (hosts) {
+            /* Between or over which hosts, and the command lines: one, or one for each connection.
+             */
+            const struct bench_info *bench = bench_list_find(&r->benches, l->bench);
+            char *commands = bench && launch_has_hosts(l)
+                                 ? host_launch_commands(&r->hosts, l, bench->path)
+                                 : NULL;
+
+            printf(",");
+            csv_print(stdout, l->from);
+            printf(",");
+            csv_print(stdout, l->to);
+            printf(",");
+            csv_print(stdout, l->hosts);
+            printf(",");
+            csv_print(stdout, commands ? commands : "");
+            free(commands);
+        }
         putchar('\n');
     }
     fprintf(stderr, "plumb run: %zu %s planned, nothing was run\n", r->plan.n,
@@ -195,8 +184,7 @@ static int spread_over_hosts(struct run *r)
         return 0;
     if (!pairs && !groups) {
         fprintf(stderr,
-                "plumb run: no case of suite '%s' is for several hosts: all run on this "
-                "machine\n",
+                "plumb run: no case of suite '%s' is for several hosts: all run on this machine\n",
                 r->suite.name);
         hosts_run_release(&r->hosts);
         return 0;
@@ -205,14 +193,6 @@ static int spread_over_hosts(struct run *r)
     if (!err)
         err = spread_suite(&r->suite, &r->hosts.hosts, r->options.seed, r->error, sizeof(r->error));
     return err;
-}
-
-/* A case that stands for what is absent here has one launch: it gives the reason. */
-static void repeat_cases(struct suite *suite, uint64_t repeat)
-{
-    for (size_t i = 0; repeat && i < suite->n; i++)
-        if (suite->cases[i].stand_in == STAND_IN_NOT)
-            suite->cases[i].repeats = (unsigned)repeat;
 }
 
 /* Reads suite and benchmarks, makes the plan. Returns an exit code. */
@@ -230,8 +210,12 @@ static int make_plan(struct run *r, const char *suite_name, struct buffer *confi
     if (!err)
         err = suite_parse(path, config->text, config->size, configs, &r->benches, &r->suite,
                           r->error, sizeof(r->error));
-    if (!err)
-        repeat_cases(&r->suite, r->options.repeat);
+    if (!err) {
+        /* A case that stands for what is absent here has one launch: it gives the reason. */
+        for (size_t i = 0; r->options.repeat && i < r->suite.n; i++)
+            if (r->suite.cases[i].stand_in == STAND_IN_NOT)
+                r->suite.cases[i].repeats = (unsigned)r->options.repeat;
+    }
     if (!err)
         suite_unite_absent(&r->suite, r->hosts.launcher != NULL);
     if (!err)
@@ -398,19 +382,6 @@ static void tick(void *arg)
     progress_show(arg);
 }
 
-/* From now on the progress line counts down from the time that launch i and all later ones are
- * expected to take. */
-static void expect_left(struct run *r, size_t i)
-{
-    struct progress *p = &r->progress;
-
-    if (!r->estimate.ended)
-        return;
-    p->left_at_ns = clock_now_ns();
-    p->left_ns = estimate_left_ns(&r->estimate, &r->plan);
-    p->rest_ns = p->left_ns - estimate_expects_ns(&r->estimate, i);
-}
-
 /* Brings the meta's cost up to now; `state`: the run has ended so. NULL: it goes on. */
 static void tell_cost(struct run *r, const char *state)
 {
@@ -442,8 +413,15 @@ static int run_launch(struct run *r, size_t i, const struct launch_context *cont
     struct launch *l = &r->plan.launches[i];
     struct launched launched;
     uint64_t begin_ns = clock_now_ns();
+    /* From now on the progress line counts down from the time that launch i and all later ones are
+     * expected to take. */
+    struct progress *p = &r->progress;
 
-    expect_left(r, i);
+    if (r->estimate.ended) {
+        p->left_at_ns = clock_now_ns();
+        p->left_ns = estimate_left_ns(&r->estimate, &r->plan);
+        p->rest_ns = p->left_ns - estimate_expects_ns(&r->estimate, i);
+    }
     snprintf(r->progress.now, sizeof(r->progress.now), "%s %s (launch %u)", l->bench, l->arguments,
              l->repeat);
     progress_show(&r->progress);
@@ -543,7 +521,11 @@ static int run_launches(struct run *r)
                                      .tick = tick,
                                      .tick_arg = &r->progress};
     r->batches.alone = run_meta_gpus_alone(r->meta);
-    r->batches.rule = rule_of(r);
+    int rule = PROCESS_AUTO;
+
+    while (process_rules[rule] && strcmp(process_rules[rule], r->options.processes) != 0)
+        rule++;
+    r->batches.rule = process_rules[rule] ? (enum process_rule)rule : PROCESS_AUTO;
     int err = 0;
 
     for (size_t i = 0; i < r->plan.n; i++)
@@ -564,23 +546,18 @@ static int run_launches(struct run *r)
     return err;
 }
 
-static void print_cost(const struct run *r)
-{
-    if (r->done && getenv("PLUMB_COST"))
-        fprintf(
-            stderr,
-            "plumb run: planning %.1f ms; storing %.1f ms, %.3f ms a launch; benchmarks %.1f ms\n",
-            (double)r->planned_ns * 1e-6, (double)store_spent_ns(r->store) * 1e-6,
-            (double)store_spent_ns(r->store) * 1e-6 / (double)r->done, (double)r->child_ns * 1e-6);
-}
-
 /* Prints and stores how the run ended. `err` is the error that stopped it, or 0. */
 static int finish(struct run *r, int err)
 {
     bool complete = r->done == r->plan.n;
     char error[1024];
 
-    print_cost(r);
+    if (r->done && getenv("PLUMB_COST"))
+        fprintf(
+            stderr,
+            "plumb run: planning %.1f ms; storing %.1f ms, %.3f ms a launch; benchmarks %.1f ms\n",
+            (double)r->planned_ns * 1e-6, (double)store_spent_ns(r->store) * 1e-6,
+            (double)store_spent_ns(r->store) * 1e-6 / (double)r->done, (double)r->child_ns * 1e-6);
     tell_cost(r, complete ? "complete" : *r->cancel ? "interrupted" : "stopped");
     int meta_err = store_meta(r->store, r->meta, error, sizeof(error));
     int sync_err = store_close(r->store);

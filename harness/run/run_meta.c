@@ -15,16 +15,6 @@
 #include "harness/run/run.h"
 #include "harness/store/run_folder.h"
 
-/* FNV-1a, 64 bits: tells two configurations apart; it is no protection against a forger. */
-static void hash_text(const char *bytes, size_t n, char text[17])
-{
-    uint64_t h = 14695981039346656037u;
-
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ (unsigned char)bytes[i]) * 1099511628211u;
-    snprintf(text, 17, "%016llx", (unsigned long long)h);
-}
-
 json_t *run_meta_command(int argc, char **argv)
 {
     json_t *words = json_array();
@@ -52,30 +42,16 @@ static json_t *machine_limits(const json_t *machine)
     return list ? list : json_array();
 }
 
-static json_t *clock_facts(void)
-{
-    struct clock_quality q = clock_measure();
-
-    return json_pack("{s:s, s:I, s:f}", "name", "CLOCK_MONOTONIC_RAW", "resolution_ns",
-                     (json_int_t)q.resolution_ns, "cost_ns", q.cost_ns);
-}
-
-/* What each benchmark that is here says of its rows: a report needs no benchmark. */
-static json_t *told_benches(const struct bench_list *benches)
-{
-    json_t *all = json_object();
-
-    for (size_t i = 0; i < benches->n; i++)
-        json_object_set(all, benches->benches[i].name, benches->benches[i].described);
-    return all;
-}
-
 json_t *run_meta_make(const struct run_meta *m)
 {
     char hash[17], utc[24];
     json_t *machine = NULL, *meta = json_object();
+    /* FNV-1a, 64 bits: tells two configurations apart; it is no protection against a forger. */
+    uint64_t h = 14695981039346656037u;
 
-    hash_text(m->config, m->config_size, hash);
+    for (size_t i = 0; i < m->config_size; i++)
+        h = (h ^ (unsigned char)m->config[i]) * 1099511628211u;
+    snprintf(hash, 17, "%016llx", (unsigned long long)h);
     if (probe_machine(NULL, &machine) || !machine)
         machine = json_null();
     json_object_set_new(meta, "schema", json_integer(ROW_SCHEMA_VERSION));
@@ -101,13 +77,22 @@ json_t *run_meta_make(const struct run_meta *m)
     json_object_set_new(meta, "started_utc", json_string(clock_utc(utc, sizeof(utc))));
     json_object_set_new(meta, "finished_utc", json_null());
     json_object_set_new(meta, "state", json_string("running"));
-    json_object_set_new(meta, "clock", clock_facts());
+    struct clock_quality q = clock_measure();
+
+    json_object_set_new(meta, "clock",
+                        json_pack("{s:s, s:I, s:f}", "name", "CLOCK_MONOTONIC_RAW", "resolution_ns",
+                                  (json_int_t)q.resolution_ns, "cost_ns", q.cost_ns));
     json_object_set_new(meta, "config_hash", json_string(hash));
     json_object_set_new(meta, "config", json_stringn_nocheck(m->config, m->config_size));
     json_object_set_new(meta, "machine", machine);
     json_object_set_new(meta, "library_settings", probe_settings((const char *const *)environ));
     json_object_set_new(meta, "limits", machine_limits(machine));
-    json_object_set_new(meta, "benchmarks", told_benches(m->benches));
+    /* What each benchmark that is here says of its rows: a report needs no benchmark. */
+    json_t *all = json_object();
+
+    for (size_t i = 0; i < m->benches->n; i++)
+        json_object_set(all, m->benches->benches[i].name, m->benches->benches[i].described);
+    json_object_set_new(meta, "benchmarks", all);
     return meta;
 }
 

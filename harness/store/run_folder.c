@@ -126,21 +126,6 @@ static int check_plan(const struct table *plan, const char *path, struct error e
     return 0;
 }
 
-static int load_plan(struct run_folder *run, struct error e)
-{
-    char *path = xasprintf("%s/plan.csv", run->path);
-    struct buffer text = {0};
-    int err = read_file(path, &text, e);
-
-    if (!err)
-        err = table_parse(path, text.text, text.size, &run->plan, e.text, e.len);
-    if (!err)
-        err = check_plan(&run->plan, path, e);
-    buffer_release(&text);
-    free(path);
-    return err;
-}
-
 /* One launch of the plan, with its rows counted. */
 struct plan_line {
     const char *case_id, *repeat, *bench;
@@ -277,29 +262,6 @@ static void print_lost_cell(FILE *out, const struct run_folder *run, const struc
     csv_print(out, value);
 }
 
-static void print_lost_row(FILE *out, const struct run_folder *run, const struct run_bench *b,
-                           const struct plan_line *l)
-{
-    size_t metric = table_column(&b->rows, "metric"); /* parameters stand before it */
-
-    for (size_t i = 0; i < b->rows.n_columns; i++) {
-        print_lost_cell(out, run, l, b->name, b->rows.columns[i], i < metric);
-        fputc(i + 1 < b->rows.n_columns ? ',' : '\n', out);
-    }
-}
-
-static void print_table(FILE *out, const struct table *t)
-{
-    for (size_t i = 0; i < t->n_columns; i++) {
-        csv_print(out, t->columns[i]);
-        fputc(i + 1 < t->n_columns ? ',' : '\n', out);
-    }
-    for (size_t i = 0; i < t->n_rows * t->n_columns; i++) {
-        csv_print(out, t->cells[i]);
-        fputc((i + 1) % t->n_columns ? ',' : '\n', out);
-    }
-}
-
 static bool lacks_rows(const struct run_bench *b, const struct plan_lines *launches)
 {
     for (size_t i = 0; i < launches->n; i++)
@@ -318,10 +280,24 @@ static int parse_with_lost(struct run_folder *run, struct run_bench *b,
 
     if (!out)
         alloc_fail(BUFSIZ);
-    print_table(out, &b->rows);
+    for (size_t i = 0; i < b->rows.n_columns; i++) {
+        csv_print(out, b->rows.columns[i]);
+        fputc(i + 1 < b->rows.n_columns ? ',' : '\n', out);
+    }
+    for (size_t i = 0; i < b->rows.n_rows * b->rows.n_columns; i++) {
+        csv_print(out, b->rows.cells[i]);
+        fputc((i + 1) % b->rows.n_columns ? ',' : '\n', out);
+    }
     for (size_t i = 0; i < launches->n; i++)
-        if (!strcmp(launches->all[i].bench, b->name) && is_lost(&launches->all[i]))
-            print_lost_row(out, run, b, &launches->all[i]);
+        if (!strcmp(launches->all[i].bench, b->name) && is_lost(&launches->all[i])) {
+            size_t metric = table_column(&b->rows, "metric"); /* parameters stand before it */
+
+            for (size_t k = 0; k < b->rows.n_columns; k++) {
+                print_lost_cell(out, run, &launches->all[i], b->name, b->rows.columns[k],
+                                k < metric);
+                fputc(k + 1 < b->rows.n_columns ? ',' : '\n', out);
+            }
+        }
     if (fclose(out))
         alloc_fail(size);
     int err = table_parse(b->name, text, size, &with, e.text, e.len);
@@ -331,19 +307,6 @@ static int parse_with_lost(struct run_folder *run, struct run_bench *b,
     }
     free(text);
     return err;
-}
-
-/* A file that lost its header, too, has the columns that are needed. */
-static int parse_header(struct run_bench *b, struct error e)
-{
-    char text[512] = "";
-
-    for (size_t i = 0; needed_columns[i]; i++)
-        snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s", i ? "," : "",
-                 needed_columns[i]);
-    strcat(text, "\n");
-    table_release(&b->rows);
-    return table_parse(b->name, text, strlen(text), &b->rows, e.text, e.len);
 }
 
 /* Nobody may take such a launch for one that was not asked for: it has failed, with a row that says
@@ -365,8 +328,17 @@ static int tell_lost(struct run_folder *run, struct run_bench *b, const struct p
         /* all states are as long */
         strcpy(run->plan.cells[l->line * run->plan.n_columns + state], "fail");
     }
-    if (!b->rows.n_columns)
-        err = parse_header(b, e);
+    if (!b->rows.n_columns) {
+        /* A file that lost its header, too, has the columns that are needed. */
+        char text[512] = "";
+
+        for (size_t i = 0; needed_columns[i]; i++)
+            snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s", i ? "," : "",
+                     needed_columns[i]);
+        strcat(text, "\n");
+        table_release(&b->rows);
+        err = table_parse(b->name, text, strlen(text), &b->rows, e.text, e.len);
+    }
     return err ? err : parse_with_lost(run, b, launches, e);
 }
 
@@ -421,10 +393,11 @@ static int load_benches(struct run_folder *run, struct error e)
     return err;
 }
 
-/* A folder without run.json is no run folder; one with it that lacks something is a damaged one. Of
- * a folder that cannot be searched, neither is known. */
-static int check_is_run(const char *path, struct error e)
+int run_folder_load(const char *path, struct run_folder *run, char *error, size_t len)
 {
+    struct error e = {error, len};
+    /* A folder without run.json is no run folder; one with it that lacks something is a damaged
+     * one. Of a folder that cannot be searched, neither is known. */
     char *meta = xasprintf("%s/run.json", path);
     int err = 0;
 
@@ -434,21 +407,24 @@ static int check_is_run(const char *path, struct error e)
                   ? fail(e, -ENOENT, "there is no run folder \"%s\"", path)
                   : fail(e, -ENOENT, "\"%s\" is no run folder: it has no run.json", path);
     free(meta);
-    return err;
-}
-
-int run_folder_load(const char *path, struct run_folder *run, char *error, size_t len)
-{
-    struct error e = {error, len};
-    int err = check_is_run(path, e);
 
     *run = (struct run_folder){0};
     if (err)
         return err;
     run->path = xstrdup(path);
     err = load_meta(run, e);
-    if (!err)
-        err = load_plan(run, e);
+    if (!err) {
+        char *file = xasprintf("%s/plan.csv", run->path);
+        struct buffer text = {0};
+        err = read_file(file, &text, e);
+
+        if (!err)
+            err = table_parse(file, text.text, text.size, &run->plan, e.text, e.len);
+        if (!err)
+            err = check_plan(&run->plan, file, e);
+        buffer_release(&text);
+        free(file);
+    }
     if (!err)
         err = load_benches(run, e);
     if (err)
@@ -488,24 +464,6 @@ static bool is_wanted(const struct table *t, char *const *cells, void *arg)
            !units_parse_u64(cells[w->columns[2]], &row) && row == w->row;
 }
 
-/* The number of samples that the row itself speaks of; 0 when there is no such row. */
-static uint64_t samples_promised(const struct run_folder *run, const char *bench,
-                                 const struct wanted *w)
-{
-    uint64_t samples = 0;
-    size_t at = 0;
-
-    for (size_t b = 0; b < run->n_benches; b++) {
-        const struct table *rows = &run->benches[b].rows;
-
-        for (size_t i = 0; !strcmp(run->benches[b].name, bench) && i < rows->n_rows; i++)
-            if (!strcmp(table_text(rows, i, "case"), w->case_id) &&
-                !strcmp(table_text(rows, i, "repeat"), w->repeat) && at++ == w->row)
-                units_parse_u64(table_text(rows, i, "samples"), &samples);
-    }
-    return samples;
-}
-
 static int take_values(const struct table *t, const struct wanted *w, const char *path,
                        double **values, size_t *n, struct error e)
 {
@@ -527,7 +485,18 @@ static int parse_samples(const struct run_folder *run, const char *bench, struct
                          const char *path, const struct buffer *text, double **values, size_t *n,
                          struct error e)
 {
-    uint64_t promised = samples_promised(run, bench, w);
+    /* The number of samples that the row itself speaks of; 0 when there is no such row. */
+    uint64_t promised = 0;
+    size_t at = 0;
+
+    for (size_t b = 0; b < run->n_benches; b++) {
+        const struct table *rows = &run->benches[b].rows;
+
+        for (size_t i = 0; !strcmp(run->benches[b].name, bench) && i < rows->n_rows; i++)
+            if (!strcmp(table_text(rows, i, "case"), w->case_id) &&
+                !strcmp(table_text(rows, i, "repeat"), w->repeat) && at++ == w->row)
+                units_parse_u64(table_text(rows, i, "samples"), &promised);
+    }
     struct table t;
     int torn, err = table_parse_where(path, text->text, text->size, is_wanted, w, &t, &torn, e.text,
                                       e.len);

@@ -603,20 +603,6 @@ static int mark_todo(struct cutting *c, struct launch *l)
     return complain(c->store, "plan.csv", errno ? -errno : -EIO, c->error, c->len);
 }
 
-/* A launch that says done but whose rows are not all there (power was lost) is to do again. */
-static int distrust(struct cutting *c)
-{
-    struct plan *plan = c->store->plan;
-    int err = 0;
-
-    for (size_t i = 0; !err && i < c->index.n; i++) {
-        struct launch *l = &plan->launches[c->index.entries[i].launch];
-        if (l->state != LAUNCH_TODO && l->rows != c->index.entries[i].rows)
-            err = mark_todo(c, l);
-    }
-    return err;
-}
-
 static int clean(struct cutting *c)
 {
     const char **names = bench_names(c->store->plan);
@@ -628,8 +614,17 @@ static int clean(struct cutting *c)
         snprintf(name, sizeof(name), "%s.csv", names[i]);
         err = filter(c, name, count_row);
     }
-    if (!err)
-        err = distrust(c);
+    if (!err) {
+        /* A launch that says done but whose rows are not all there (power was lost) is to do again.
+         */
+        struct plan *plan = c->store->plan;
+
+        for (size_t i = 0; !err && i < c->index.n; i++) {
+            struct launch *l = &plan->launches[c->index.entries[i].launch];
+            if (l->state != LAUNCH_TODO && l->rows != c->index.entries[i].rows)
+                err = mark_todo(c, l);
+        }
+    }
     for (size_t i = 0; !err && names[i]; i++) {
         snprintf(name, sizeof(name), "%s.csv", names[i]);
         err = filter(c, name, is_committed);
@@ -650,23 +645,6 @@ int store_redo(struct store *s, size_t launch, char *error, size_t len)
     return err ? err : clean(&c);
 }
 
-/* What it printed when it failed is no word of the launch to come. */
-static int take_failed_back(struct cutting *c)
-{
-    char log[64];
-    int err = 0;
-
-    for (size_t i = 0; !err && i < c->index.n; i++) {
-        struct launch *l = &c->store->plan->launches[c->index.entries[i].launch];
-        if ((l->state != LAUNCH_FAIL && l->state != LAUNCH_LATE) || c->index.entries[i].wrong)
-            continue;
-        snprintf(log, sizeof(log), "log/%u-%u.txt", l->case_number, l->repeat);
-        unlinkat(c->store->dir, log, 0);
-        err = mark_todo(c, l);
-    }
-    return err;
-}
-
 int store_retry(struct store *s, char *error, size_t len)
 {
     struct cutting c = {.store = s, .index = index_make(s->plan), .error = error, .len = len};
@@ -678,24 +656,22 @@ int store_retry(struct store *s, char *error, size_t len)
         snprintf(name, sizeof(name), "%s.csv", names[i]);
         err = filter(&c, name, note_wrong);
     }
-    if (!err)
-        err = take_failed_back(&c);
+    if (!err) {
+        /* What it printed when it failed is no word of the launch to come. */
+        char log[64];
+
+        for (size_t i = 0; !err && i < c.index.n; i++) {
+            struct launch *l = &c.store->plan->launches[c.index.entries[i].launch];
+            if ((l->state != LAUNCH_FAIL && l->state != LAUNCH_LATE) || c.index.entries[i].wrong)
+                continue;
+            snprintf(log, sizeof(log), "log/%u-%u.txt", l->case_number, l->repeat);
+            unlinkat(c.store->dir, log, 0);
+            err = mark_todo(&c, l);
+        }
+    }
     free(c.index.entries);
     free(names);
     return err ? err : clean(&c);
-}
-
-static int read_plan(struct store *s, char *error, size_t len)
-{
-    char path[4400];
-    struct table t = {0};
-
-    snprintf(path, sizeof(path), "%s/plan.csv", s->path);
-    int err = table_load(path, &t, error, len);
-    if (!err)
-        err = plan_from_table(&t, s->plan, error, len);
-    table_release(&t);
-    return err;
 }
 
 int store_open(const char *path, struct plan *plan, struct store **store, char *error, size_t len)
@@ -708,7 +684,14 @@ int store_open(const char *path, struct plan *plan, struct store **store, char *
     if (err)
         return err;
     c.store = s;
-    err = read_plan(s, error, len);
+    char file[4400];
+    struct table t = {0};
+
+    snprintf(file, sizeof(file), "%s/plan.csv", s->path);
+    err = table_load(file, &t, error, len);
+    if (!err)
+        err = plan_from_table(&t, s->plan, error, len);
+    table_release(&t);
     if (!err)
         err = store_open_plan(s, error, len);
     if (!err)

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "core/collective/nccl_module.h"
+#include "core/collective/nccl_log.h"
 #include "core/row.h"
 
 #define LINE "node1:4711:4715 [0] NCCL INFO "

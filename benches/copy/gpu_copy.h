@@ -248,7 +248,6 @@ int gpu_copy_spread_check(struct gpu_copy_spread *s, uint64_t seed, size_t *wron
 int gpu_copy_peer_refuse(struct point *pt, struct gpu_copy *c);
 /* Meets the other process, once for all points, and has it take its memory: c->peer. */
 int gpu_copy_peer_open(struct point *pt, struct gpu_copy *c);
-/* Of the memory there for this direction. */
 /* Adds to the reason what the other process said last; returns err. */
 int gpu_copy_peer_failed(struct point *pt, const struct gpu_copy *c, int err);
 void gpu_copy_peer_evidence(struct point *pt, const struct gpu_copy *c);

@@ -202,10 +202,9 @@ $(BUILD)/obj/core/build_info.o: ALL_CFLAGS += -I$(BUILD)/gen
 # The modules, and what stands in for a GPU in tests.
 include core/hw/cuda/build.mk
 include core/group/mpi/build.mk
-include core/collective/nccl/build.mk
 include core/wire/rdma/build.mk
 -include tests/sim/rules.mk tests/machines/rules.mk
-module: $(CUDA_MODULE) $(CUDA_OLDER_MODULE) $(NCCL_MODULE) $(MPI_MODULE) $(RDMA_MODULE)
+module: $(CUDA_MODULE) $(CUDA_OLDER_MODULE) $(MPI_MODULE) $(RDMA_MODULE)
 
 # What lint needs to read the sources as the compiler does.
 generated: $(BUILD)/flags $(BUILD_INFO) $(if $(HAVE_CUDA),$(CUDA_GEN)/flags $(CUDA_GEN)/image.h) \
@@ -244,7 +243,7 @@ lint:
 	+@scripts/lint
 
 C_FILES = $(wildcard benches/*.[ch] benches/*/*.[ch] core/*.[ch] core/*/*.[ch] core/hw/cuda/*.[ch] \
-	core/collective/nccl/*.[ch] core/group/mpi/*.[ch] \
+	core/group/mpi/*.[ch] \
 	core/wire/tcp/*.[ch] core/wire/rdma/*.[ch] harness/*.[ch] harness/*/*.[ch] tests/*/*.[ch])
 format:
 	clang-format -i $(C_FILES)
@@ -256,7 +255,6 @@ install: programs
 	install $(BENCH_BIN) $(PLUMB_BIN) $(DESTDIR)$(PREFIX)/bin
 	$(if $(CUDA_MODULE),install -m 755 -D $(CUDA_MODULE) $(DESTDIR)$(PREFIX)/lib/plumbline/plumb-cuda.so)
 	$(if $(CUDA_OLDER_MODULE),install -m 755 $(CUDA_OLDER_MODULE) $(DESTDIR)$(PREFIX)/lib/plumbline)
-	$(if $(NCCL_MODULE),install -m 755 -D $(NCCL_MODULE) $(DESTDIR)$(PREFIX)/lib/plumbline/plumb-nccl.so)
 	$(if $(MPI_MODULE),install -m 755 -D $(MPI_MODULE) $(DESTDIR)$(PREFIX)/lib/plumbline/plumb-mpi.so)
 	$(if $(RDMA_MODULE),install -m 755 -D $(RDMA_MODULE) $(DESTDIR)$(PREFIX)/lib/plumbline/plumb-rdma.so)
 	rm -rf $(SHARE)/configs/hardware

@@ -76,21 +76,15 @@ static bool any_fits(const struct values *v, struct part patterns, const char *t
     return pattern_fits(v, patterns, text);
 }
 
-static bool term_holds(const struct values *v, const struct term *t)
-{
-    const char *text = v->value(v->arg, t->name.at, t->name.len);
-
-    return !text || any_fits(v, t->patterns, text) != t->unless;
-}
-
 static bool clause_holds(const struct values *v, struct part clause)
 {
     struct part text;
 
     while (next_part(&clause, " ", &text)) {
         struct term t = read_term(text);
+        const char *is = v->value(v->arg, t.name.at, t.name.len);
 
-        if (!term_holds(v, &t))
+        if (is && any_fits(v, t.patterns, is) == t.unless)
             return false;
     }
     return true;

@@ -54,13 +54,6 @@ static const struct bench_column *column_of(const struct job_rows *rows, const c
     return c && c->name ? c : NULL;
 }
 
-static bool makes_case(const struct job_rows *rows, size_t column)
-{
-    const struct bench_column *c = column_of(rows, rows->columns[column]);
-
-    return !c || !(c->flags & COLUMN_OUTCOME);
-}
-
 /* In how many columns that make a case they differ, without this one; *in: do they in this one? */
 static size_t differ(const struct job_rows *rows, size_t x, size_t y, const char *but, bool *in)
 {
@@ -69,7 +62,9 @@ static size_t differ(const struct job_rows *rows, size_t x, size_t y, const char
     *in = false;
     for (size_t i = 0; i < rows->n_columns; i++) {
         const char *name = rows->columns[i];
-        if (!makes_case(rows, i) || !strcmp(job_param(rows, x, name), job_param(rows, y, name)))
+        const struct bench_column *c = column_of(rows, name);
+        if ((c && c->flags & COLUMN_OUTCOME) ||
+            !strcmp(job_param(rows, x, name), job_param(rows, y, name)))
             continue;
         if (but && !strcmp(name, but))
             *in = true;
@@ -77,13 +72,6 @@ static size_t differ(const struct job_rows *rows, size_t x, size_t y, const char
             n++;
     }
     return n;
-}
-
-static double number_of(const char *text)
-{
-    double number;
-
-    return units_parse_double(text, &number) ? NAN : number;
 }
 
 static bool is_of(const struct job_rows *rows, size_t row, const struct bench_job *rule,
@@ -95,8 +83,10 @@ static bool is_of(const struct job_rows *rows, size_t row, const struct bench_jo
 
 static double at_of(const struct job_rows *rows, size_t row, const struct bench_job *rule)
 {
-    double at = rule->at ? number_of(job_param(rows, row, rule->at + 1)) : 0;
+    double at = 0;
 
+    if (rule->at && units_parse_double(job_param(rows, row, rule->at + 1), &at))
+        at = NAN;
     return rule->at && *rule->at == '-' ? -at : at;
 }
 
@@ -141,16 +131,6 @@ static size_t same_as(const struct job_rows *rows, const struct bench_job *rule,
     return found;
 }
 
-static void find_row(const struct job_rows *rows, struct job *job)
-{
-    job->row = first_of(rows, job->rule, job->name);
-    job->failed = rows->rows[job->row].failed ? job->row : rows->n;
-    if (job->failed == rows->n)
-        return;
-    size_t same = same_as(rows, job->rule, job->name, job->failed);
-    job->row = same < rows->n ? same : job->row;
-}
-
 static double beside(const struct job_rows *rows, size_t row, const char *where)
 {
     bool in;
@@ -191,16 +171,6 @@ static void find_bound(const struct job_rows *rows, struct job *job)
     }
 }
 
-static void find_ways(const struct job_rows *rows, struct job *job)
-{
-    bool in, known = !isnan(rows->rows[job->row].value);
-
-    for (const struct bench_advice *a = rows->told->advice; known && a && a->column; a++)
-        for (size_t i = 0; i < rows->n && job->n_ways < JOB_WAYS_MAX; i++)
-            if (is_of(rows, i, job->rule, NULL) && !differ(rows, job->row, i, a->column, &in) && in)
-                job->ways[job->n_ways++] = (struct job_way){i, a};
-}
-
 static bool is_known(const struct job *jobs, size_t n, const struct bench_job *rule,
                      const char *name)
 {
@@ -222,11 +192,22 @@ size_t jobs_find(const struct job_rows *rows, struct job *jobs, size_t most)
                 continue;
             struct job *job = &jobs[n++];
             *job = (struct job){.rule = rule, .name = name};
-            find_row(rows, job);
+            job->row = first_of(rows, rule, name);
+            job->failed = rows->rows[job->row].failed ? job->row : rows->n;
+            if (job->failed < rows->n) {
+                size_t same = same_as(rows, rule, name, job->failed);
+                job->row = same < rows->n ? same : job->row;
+            }
             job->stated = rule->stated && matches(rows, job->row, rule->stated_where);
             job->scaled = rule->scaled ? beside(rows, job->row, rule->scaled) : NAN;
             find_bound(rows, job);
-            find_ways(rows, job);
+            bool in;
+            const struct bench_advice *a = rows->told->advice;
+            for (; !isnan(rows->rows[job->row].value) && a && a->column; a++)
+                for (size_t k = 0; k < rows->n && job->n_ways < JOB_WAYS_MAX; k++)
+                    if (is_of(rows, k, rule, NULL) && !differ(rows, job->row, k, a->column, &in) &&
+                        in)
+                        job->ways[job->n_ways++] = (struct job_way){k, a};
         }
     return n;
 }

@@ -246,19 +246,6 @@ static void add_child(struct ledger_mark *mark, long pid)
         fclose(f);
 }
 
-static void add_children(struct ledger_mark *mark)
-{
-    char path[64];
-    long pid;
-
-    snprintf(path, sizeof(path), "/proc/self/task/%ld/children", (long)getpid());
-    FILE *f = fopen(path, "re");
-    while (f && fscanf(f, "%ld", &pid) == 1)
-        add_child(mark, pid);
-    if (f)
-        fclose(f);
-}
-
 /* ---- energy ---- */
 
 #define PACKAGE_WATTS_MOST 1000.0
@@ -333,7 +320,14 @@ void ledger_mark(struct ledger_mark *mark)
     mark->ctx_voluntary = (double)(self.ru_nvcsw + children.ru_nvcsw);
     mark->faults_major = (double)(self.ru_majflt + children.ru_majflt);
     mark->faults_minor = (double)(self.ru_minflt + children.ru_minflt);
-    add_children(mark);
+    char path[64];
+    long pid;
+    snprintf(path, sizeof(path), "/proc/self/task/%ld/children", (long)getpid());
+    FILE *f = fopen(path, "re");
+    while (f && fscanf(f, "%ld", &pid) == 1)
+        add_child(mark, pid);
+    if (f)
+        fclose(f);
     read_stat(mark);
     mark->throttle_events =
         ledger_throttles("/sys/devices/system/cpu", sysconf(_SC_NPROCESSORS_CONF));

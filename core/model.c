@@ -110,17 +110,6 @@ static bool parse_size(char *text, struct model_size *size)
 
 /* ---- Blocks ---- */
 
-/* {} in the name is the number of the copy. */
-static void name_copy(char name[MODEL_NAME_MAX], const char *pattern, unsigned number)
-{
-    const char *at = strstr(pattern, "{}");
-
-    if (at)
-        snprintf(name, MODEL_NAME_MAX, "%.*s%u%s", (int)(at - pattern), pattern, number, at + 2);
-    else
-        snprintf(name, MODEL_NAME_MAX, "%s", pattern);
-}
-
 /* The lines of the last range were read once: they are repeated for its other blocks. */
 static int repeat_group(struct reading *r)
 {
@@ -139,7 +128,13 @@ static int repeat_group(struct reading *r)
             if (copy)
                 *to = *from;
             to->block = r->first + copy;
-            name_copy(to->name, pattern, copy);
+            /* {} in the name is the number of the copy. */
+            const char *at = strstr(pattern, "{}");
+            if (at)
+                snprintf(to->name, MODEL_NAME_MAX, "%.*s%u%s", (int)(at - pattern), pattern, copy,
+                         at + 2);
+            else
+                snprintf(to->name, MODEL_NAME_MAX, "%s", pattern);
         }
     }
     m->n_layers = r->group + n * (r->last - r->first + 1);
@@ -286,11 +281,6 @@ static int take_head(struct reading *r, char *line)
                          : take_header(r, cells, n);
 }
 
-static bool uses_sequence(const struct model_layer *l)
-{
-    return l->m.power || l->n.power || l->k.power || l->output.power || l->sum.power;
-}
-
 /* What only the whole file can tell. */
 static int finish(struct reading *r)
 {
@@ -300,7 +290,8 @@ static int finish(struct reading *r)
     for (size_t i = 0; i < m->n_layers && !err; i++) {
         const struct model_layer *l = &m->layers[i];
         m->parameters += l->parameters;
-        if (uses_sequence(l) && !m->sequence)
+        bool uses = l->m.power || l->n.power || l->k.power || l->output.power || l->sum.power;
+        if (uses && !m->sequence)
             err = damaged(r, "S is used, but no line 'sequence,TOKENS' is there");
         else if (l->kind == MODEL_EXPERT && !m->experts)
             err = damaged(r, "experts are used, but no line 'experts,NUMBER' is there");
@@ -358,20 +349,15 @@ static bool folder_at(size_t at, char *path, size_t len)
            snprintf(path, len, "%s%s/models", own, beside[at - 1]) < (int)len;
 }
 
-static bool is_path(const char *name)
-{
-    const char *end = strrchr(name, '.');
-
-    return strchr(name, '/') || (end && !strcmp(end, ".csv"));
-}
-
 /* In path: the file that was opened. */
 static FILE *open_model(const char *name, char *path, size_t len)
 {
     char folder[PATH_MAX];
     FILE *in = NULL;
 
-    if (is_path(name)) {
+    const char *end = strrchr(name, '.');
+
+    if (strchr(name, '/') || (end && !strcmp(end, ".csv"))) {
         snprintf(path, len, "%s", name);
         return fopen(path, "re");
     }
@@ -400,16 +386,6 @@ static int is_model_file(const struct dirent *file)
     return end && end > file->d_name && !strcmp(end, ".csv");
 }
 
-/* "bert-large, dlrm, vgg16": as many as have room. */
-static void list_names(const char *const *names, char *text, size_t len)
-{
-    size_t at = 0;
-
-    *text = 0;
-    for (; *names && at + strlen(*names) + 2 < len; names++)
-        at += (size_t)snprintf(text + at, len - at, "%s%s", at ? ", " : "", *names);
-}
-
 /* The names of the first folder that has models, and the one that is nearest to this name, if one
  * is near. */
 static void find_names(const char *name, char *all, size_t all_len, char *near, size_t near_len)
@@ -427,25 +403,17 @@ static void find_names(const char *name, char *all, size_t all_len, char *near, 
         names[i] = files[i]->d_name;
     }
     const char *nearest = opts_nearest(name, names);
-    list_names(names, all, all_len);
+    /* "bert-large, dlrm, vgg16": as many as have room. */
+    size_t at = 0;
+    *all = 0;
+    for (const char *const *one = names; *one && at + strlen(*one) + 2 < all_len; one++)
+        at += (size_t)snprintf(all + at, all_len - at, "%s%s", at ? ", " : "", *one);
     snprintf(near, near_len, "%s", nearest ? nearest : "");
     free(names);
     for (int i = 0; i < n; i++)
         free(files[i]);
     if (n >= 0)
         free(files);
-}
-
-static void no_model(const char *name, char *error, size_t len)
-{
-    char all[300], near[NAME_MAX + 1];
-    struct model wanted;
-
-    take_name(&wanted, name);
-    find_names(wanted.name, all, sizeof(all), near, sizeof(near));
-    snprintf(error, len, "no model '%.128s': %s%s%s%s%s%sgive the path of a model's file", name,
-             *near ? "did you mean '" : "", near, *near ? "'? " : "", *all ? "the models are " : "",
-             all, *all ? "; or " : "");
 }
 
 int model_load(const char *name, struct model *m, char *error, size_t len)
@@ -457,7 +425,13 @@ int model_load(const char *name, struct model *m, char *error, size_t len)
     *m = (struct model){.unit = "sample", .layers = xcalloc(MODEL_LAYERS_MAX, sizeof(*m->layers))};
     in = open_model(name, path, sizeof(path));
     if (!in) {
-        no_model(name, error, len);
+        char all[300], near[NAME_MAX + 1];
+        struct model wanted;
+        take_name(&wanted, name);
+        find_names(wanted.name, all, sizeof(all), near, sizeof(near));
+        snprintf(error, len, "no model '%.128s': %s%s%s%s%s%sgive the path of a model's file", name,
+                 *near ? "did you mean '" : "", near, *near ? "'? " : "",
+                 *all ? "the models are " : "", all, *all ? "; or " : "");
         return -ENOENT;
     }
     take_name(m, path);

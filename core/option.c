@@ -104,18 +104,6 @@ static bool is_tried(const struct opt *opt, const char *name)
     return false;
 }
 
-/* "'--source' or '--destination'": the options that are looked for under this name. */
-static void tried_options(const struct opts *o, const char *name, char *text, size_t len)
-{
-    size_t at = 0;
-
-    text[0] = 0;
-    for (size_t i = 0; i < o->n && at < len; i++)
-        if (is_tried(opts_at(o, i), name))
-            at += (size_t)snprintf(text + at, len - at, "%s'--%s'", at ? " or " : "",
-                                   opts_at(o, i)->name);
-}
-
 static int unknown_option(struct opts *o, const char *name, size_t len)
 {
     const char **names = xcalloc(o->n + 1, sizeof(*names));
@@ -126,7 +114,13 @@ static int unknown_option(struct opts *o, const char *name, size_t len)
         names[i] = opts_at(o, i)->name;
     const char *near = opts_nearest(text, names);
     free(names);
-    tried_options(o, text, tried, sizeof(tried));
+    /* "'--source' or '--destination'": the options that are looked for under this name. */
+    size_t at = 0;
+    tried[0] = 0;
+    for (size_t i = 0; i < o->n && at < sizeof(tried); i++)
+        if (is_tried(opts_at(o, i), text))
+            at += (size_t)snprintf(tried + at, sizeof(tried) - at, "%s'--%s'", at ? " or " : "",
+                                   opts_at(o, i)->name);
     if (tried[0])
         snprintf(o->error, sizeof(o->error), "unknown option '--%s': here it is %s", text, tried);
     else if (near)
@@ -307,17 +301,6 @@ static void default_text(const struct opt *opt, const struct opt_values *v, char
     }
 }
 
-/* The text beside an option's name, in as many lines as it takes. */
-static void print_beside(FILE *out, const char *text)
-{
-    const size_t indent = 2 + HELP_NAME + 2, width = wrap_width(out) - indent;
-    size_t next;
-    size_t n = wrap_take(text, width, &next);
-
-    fprintf(out, "  %.*s\n", (int)n, text);
-    wrap_print(out, text + next, indent, indent + width);
-}
-
 void opts_help(const struct opts *o, FILE *out)
 {
     for (size_t i = 0; i < o->n; i++) {
@@ -341,6 +324,10 @@ void opts_help(const struct opts *o, FILE *out)
             snprintf(text, sizeof(text), "%s [%s]", opt->help, def);
         else
             snprintf(text, sizeof(text), "%s", opt->help);
-        print_beside(out, text);
+        /* The text beside an option's name, in as many lines as it takes. */
+        const size_t indent = 2 + HELP_NAME + 2, width = wrap_width(out) - indent;
+        size_t next, n = wrap_take(text, width, &next);
+        fprintf(out, "  %.*s\n", (int)n, text);
+        wrap_print(out, text + next, indent, indent + width);
     }
 }

@@ -72,6 +72,16 @@ struct opt {
     const char *tried; /* names under which people look for it in vain: "device from"; NULL: none */
 };
 
+/* Entries of a table of a file that has AT(field), the `.offset` of a member of its struct. `mode`:
+ * flags; `from`: the default. */
+#define OPT_SWEPT                          (OPT_LIST | OPT_COLUMN)
+#define OPT_OF(kind, mode, field, from)    .type = (kind), .flags = (mode), AT(field), .def = (from)
+#define OPT_WORD(mode, field, from, words) OPT_OF(OPT_CHOICE, mode, field, from), .choices = (words)
+#define OPT_NUMBER(kind, mode, field, from, least, most)                                           \
+    OPT_OF(kind, mode, field, from), .min = (least), .max = (most)
+#define OPT_READ(mode, field, from, shown, reader)                                                 \
+    OPT_OF(OPT_CUSTOM, mode, field, from), .arg = (shown), .parse = (reader)
+
 struct opt_values {
     char **texts; /* canonical: sizes in bytes, choices in full; each once, where it stood first */
     size_t n;

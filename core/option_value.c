@@ -92,20 +92,6 @@ static int real_read(const struct opt *opt, const char *text, double *value, cha
     return 0;
 }
 
-/* Its own reader need not know what the option is called. */
-static int custom_read(const struct opt *opt, const char *text, void *value, char *error,
-                       size_t len)
-{
-    char why[512] = "";
-    int err = opt->parse(text, value, why, sizeof(why));
-
-    if (err && !strncmp(why, "option '", strlen("option '")))
-        snprintf(error, len, "%s", why);
-    else if (err)
-        snprintf(error, len, "option '--%s': %s", opt->name, why);
-    return err;
-}
-
 int opt_value_read(const struct opt *opt, const char *text, void *value, char *error, size_t len)
 {
     switch (opt->type) {
@@ -123,8 +109,16 @@ int opt_value_read(const struct opt *opt, const char *text, void *value, char *e
     case OPT_STRING:
         *(const char **)value = text;
         return 0;
-    case OPT_CUSTOM:
-        return custom_read(opt, text, value, error, len);
+    case OPT_CUSTOM: {
+        char why[512] = "";
+        /* Its own reader need not know what the option is called. */
+        int err = opt->parse(text, value, why, sizeof(why));
+        if (err && !strncmp(why, "option '", strlen("option '")))
+            snprintf(error, len, "%s", why);
+        else if (err)
+            snprintf(error, len, "option '--%s': %s", opt->name, why);
+        return err;
+    }
     }
     return -EINVAL;
 }

@@ -28,24 +28,18 @@ const char *carriers_print(unsigned kinds, char text[CARRIERS_BYTES])
     return text;
 }
 
-static unsigned carrier_of(const char *word, size_t len)
-{
-    for (size_t i = 0; carriers[i]; i++)
-        if (strlen(carriers[i]) == len && !memcmp(carriers[i], word, len))
-            return 1u << i;
-    return 0;
-}
-
 unsigned carriers_read(const char *text)
 {
     unsigned kinds = 0;
 
     for (; *text; text += *text == '+') {
         size_t n = strcspn(text, "+");
-        unsigned one = carrier_of(text, n);
-        if (!one)
+        size_t i = 0;
+        while (carriers[i] && (strlen(carriers[i]) != n || memcmp(carriers[i], text, n) != 0))
+            i++;
+        if (!carriers[i])
             return 0;
-        kinds |= one;
+        kinds |= 1u << i;
         text += n;
     }
     return kinds;
@@ -452,25 +446,6 @@ static bool is_noise(const struct row *row, const char *noise)
     return row->noise && !strcmp(row->noise, noise);
 }
 
-/* A latency below its reference is no remark. */
-static bool is_rate(const struct row *row)
-{
-    const struct unit *unit = row->unit ? units_find(row->unit) : NULL;
-
-    return unit && unit->higher_is_better;
-}
-
-static void say_wide(const struct row *row, char text[ROW_SAYS_BYTES])
-{
-    char sides[48];
-
-    if (is_noise(row, ROW_NOISE_WIDE) &&
-        *units_format_interval(row->summary.ci_low, row->summary.ci_high, row->value, sides,
-                               sizeof(sides)))
-        add(text, "interval is %s, wanted %.2g %%, when sampling stopped (%s)", sides,
-            100 * row->width_wanted, row->stop ? row->stop : "");
-}
-
 /* Narrow, and yet no proof: what the samples lack. */
 static void say_doubt(const struct row *row, char text[ROW_SAYS_BYTES])
 {
@@ -509,11 +484,18 @@ const char *row_says(const struct row *row, unsigned which, char text[ROW_SAYS_B
     if (which & ROW_SAYS_RAISED && !isnan(row->limit_raised_from))
         add(text, "the limit, %.4g %s, was exceeded and is raised", row->limit_raised_from,
             row->unit ? row->unit : "");
-    if (which & ROW_SAYS_ABOVE && is_rate(row) &&
+    /* A latency below its reference is no remark. */
+    const struct unit *unit = row->unit ? units_find(row->unit) : NULL;
+    if (which & ROW_SAYS_ABOVE && unit && unit->higher_is_better &&
         *limit_remark(row->percent_of_limit, above, sizeof(above)))
         add(text, "%s", above);
     if (which & ROW_SAYS_WIDE) {
-        say_wide(row, text);
+        char sides[48];
+        if (is_noise(row, ROW_NOISE_WIDE) &&
+            *units_format_interval(row->summary.ci_low, row->summary.ci_high, row->value, sides,
+                                   sizeof(sides)))
+            add(text, "interval is %s, wanted %.2g %%, when sampling stopped (%s)", sides,
+                100 * row->width_wanted, row->stop ? row->stop : "");
         say_doubt(row, text);
     }
     if (which & ROW_SAYS_NONE && is_noise(row, ROW_NOISE_FEW))

@@ -84,18 +84,6 @@ static void leave_line(struct row_table *table, const struct row *row, bool empt
             table->under[i] = true;
 }
 
-/* What says nothing here leaves the line first. Of the others outcomes, which come last; what is
- * swept tells rows apart and stays while it can. */
-static void lay_out(FILE *out, struct row_table *table, const struct row *row)
-{
-    table->laid_out = true;
-    if (!table->line)
-        table->line = wrap_width(out);
-    leave_line(table, row, true);
-    table->narrow = line_columns(table, row) > table->line;
-    leave_line(table, row, false);
-}
-
 static void print_table_header(FILE *out, const struct row_table *table, const struct row *row)
 {
     for (size_t i = 0; i < row->n_params; i++)
@@ -151,36 +139,6 @@ static uint64_t hash_of(const char *value)
     return hash ? hash : 1;
 }
 
-/* Notes what is aside in this row. True: every parameter that had a value before has one, and no
- * other; `changed` are those whose value is another. */
-static bool note_aside(struct row_table *table, const struct row *row, bool *changed)
-{
-    bool same = true;
-
-    for (size_t i = 0; i < row->n_params; i++) {
-        uint64_t hash = table->aside[i] ? hash_of(row->params[i]) : 0;
-        changed[i] = hash != table->told[i];
-        same &= !hash == !table->told[i];
-        table->told[i] = hash;
-    }
-    return same;
-}
-
-/* What is no column: all of it above the first row and where other parameters say something, else
- * what changes. */
-static void tell_aside(FILE *out, const struct row_table *table, const struct row *row,
-                       const bool *which)
-{
-    char text[1024];
-
-    list_params(table, row, which, text, sizeof(text));
-    if (!text[0])
-        return;
-    if (table->begun)
-        fputc('\n', out);
-    print_remark(out, table, text);
-}
-
 /* Why the row is skipped; "" where it is not. */
 static void skipped_for(const struct row *row, char *reason, size_t len)
 {
@@ -230,18 +188,6 @@ static const char *side_text(double side, double value, char *text, size_t len)
     return text;
 }
 
-/* A share of a reference is none of a limit. */
-static const char *limit_text(const struct row *row, char *text, size_t len)
-{
-    double percent = row->percent_of_limit;
-
-    if (!isnan(percent) && limit_kind_of(row->limit_kind) == LIMIT_REFERENCE)
-        snprintf(text, len, "ref%.0f%%", percent);
-    else if (!isnan(percent))
-        snprintf(text, len, "%.1f%%", percent);
-    return text;
-}
-
 static const char *fixed_text(const struct row *row, int column, char *text, size_t len)
 {
     text[0] = 0;
@@ -263,7 +209,12 @@ static const char *fixed_text(const struct row *row, int column, char *text, siz
             snprintf(text, len, "%llu", (unsigned long long)row->samples);
         return text;
     default:
-        return limit_text(row, text, len);
+        /* A share of a reference is none of a limit. */
+        if (!isnan(row->percent_of_limit))
+            snprintf(text, len,
+                     limit_kind_of(row->limit_kind) == LIMIT_REFERENCE ? "ref%.0f%%" : "%.1f%%",
+                     row->percent_of_limit);
+        return text;
     }
 }
 
@@ -371,7 +322,15 @@ void row_print_figures(FILE *out, const struct row_table *table, const char *tex
 void row_print_table(FILE *out, struct row_table *table, const struct row *row)
 {
     bool changed[ROW_PARAMS_MAX] = {false};
-    bool same = note_aside(table, row, changed);
+    /* What is aside in this row. `same`: every parameter that had a value before has one, and no
+     * other; `changed` are those whose value is another. */
+    bool same = true;
+    for (size_t i = 0; i < row->n_params; i++) {
+        uint64_t hash = table->aside[i] ? hash_of(row->params[i]) : 0;
+        changed[i] = hash != table->told[i];
+        same &= !hash == !table->told[i];
+        table->told[i] = hash;
+    }
     bool changes = memchr(changed, 1, sizeof(changed)) != NULL;
 
     if (!changes && is_skipped_too(table, row)) {
@@ -379,10 +338,26 @@ void row_print_table(FILE *out, struct row_table *table, const struct row *row)
         return;
     }
     row_print_table_end(out, table);
-    if (!table->laid_out)
-        lay_out(out, table, row);
-    if (changes)
-        tell_aside(out, table, row, same ? changed : table->aside);
+    if (!table->laid_out) {
+        /* What says nothing here leaves the line first. Of the others outcomes, which come last;
+         * what is swept tells rows apart and stays while it can. */
+        table->laid_out = true;
+        if (!table->line)
+            table->line = wrap_width(out);
+        leave_line(table, row, true);
+        table->narrow = line_columns(table, row) > table->line;
+        leave_line(table, row, false);
+    }
+    if (changes) {
+        /* What is no column: all of it above the first row and where other parameters say
+         * something, else what changes. */
+        char text[1024];
+        list_params(table, row, same ? changed : table->aside, text, sizeof(text));
+        if (text[0] && table->begun)
+            fputc('\n', out);
+        if (text[0])
+            print_remark(out, table, text);
+    }
     if (!table->begun)
         print_table_header(out, table, row);
     table->begun = true;

@@ -246,16 +246,6 @@ int sampler_run(const struct sampler_config *config, sampler_fn *fn, void *arg, 
     return err;
 }
 
-/* Of the longest series: the share of the usual time from one sample's end to the next one's. */
-static double covered(const struct samples *s, double usual_ns)
-{
-    double most = 0;
-
-    for (size_t i = 0; i < s->n_series; i++)
-        most = fmax(most, stats_median(s->ns[i], s->n));
-    return most / usual_ns;
-}
-
 double samples_stretch(const struct samples *s)
 {
     if (!s->n)
@@ -264,7 +254,11 @@ double samples_stretch(const struct samples *s)
 
     for (uint64_t i = 0; i < s->n; i++)
         between[i] = (double)(s->end_ns[i] - (i ? s->end_ns[i - 1] : s->begin_ns));
-    double usual = stats_median(between, s->n), share = covered(s, usual);
+    /* Of the longest series: the share of the usual time from one sample's end to the next
+     * one's. */
+    double usual = stats_median(between, s->n), share = 0;
+    for (size_t i = 0; i < s->n_series; i++)
+        share = fmax(share, stats_median(s->ns[i], s->n) / usual);
     double all = (double)(s->end_ns[s->n - 1] - s->begin_ns) - (double)s->own_ns;
 
     free(between);

@@ -63,16 +63,6 @@ static double cost(const struct state *s, const struct way *w)
     return s->policy->median ? stats_median(w->kept, w->runs) : w->least;
 }
 
-static void note(struct state *s, struct way *w, const struct search_run *run)
-{
-    if (w->runs < SEARCH_MEDIAN_RUNS)
-        w->kept[w->runs] = run->cost;
-    w->second = fmin(w->second, fmax(run->cost, w->least));
-    w->least = fmin(w->least, run->cost);
-    w->spent_ns += run->ns;
-    s->out->tried += !w->runs++;
-}
-
 /* One run that counts. 0, also where the way drops out, or -errno. */
 static int run_one(struct state *s, unsigned i)
 {
@@ -84,8 +74,14 @@ static int run_one(struct state *s, unsigned i)
         w->passes *= 2;
         err = s->config->run(s->config->arg, i, w->passes, &run);
     }
-    if (!err)
-        note(s, w, &run);
+    if (!err) {
+        if (w->runs < SEARCH_MEDIAN_RUNS)
+            w->kept[w->runs] = run.cost;
+        w->second = fmin(w->second, fmax(run.cost, w->least));
+        w->least = fmin(w->least, run.cost);
+        w->spent_ns += run.ns;
+        s->out->tried += !w->runs++;
+    }
     if (err != -EOPNOTSUPP)
         return err;
     s->out->tried -= w->runs > 0;
@@ -100,12 +96,6 @@ static bool wants(const struct way *w, const struct search_stage *stage)
     return w->in && (w->runs < stage->runs || w->spent_ns < stage->ns);
 }
 
-static bool first_is_late(const struct state *s)
-{
-    return !s->round && s->out->tried && s->config->budget_ns &&
-           (double)elapsed_ns(s) >= s->policy->first_share * (double)s->config->budget_ns;
-}
-
 /* Who wants to, once. What the first round has no time for does not take part. */
 static int run_round(struct state *s, const struct search_stage *stage)
 {
@@ -116,7 +106,8 @@ static int run_round(struct state *s, const struct search_stage *stage)
                  i = s->policy->spread ? (unsigned)((uint64_t)turn * STRIDE % s->n) : turn;
         if (!wants(&s->ways[i], stage))
             continue;
-        if (first_is_late(s)) {
+        if (!s->round && s->out->tried && s->config->budget_ns &&
+            (double)elapsed_ns(s) >= s->policy->first_share * (double)s->config->budget_ns) {
             s->ways[i].in = false;
             s->out->stop = SEARCH_TIME;
         } else {
@@ -125,13 +116,6 @@ static int run_round(struct state *s, const struct search_stage *stage)
     }
     s->round++;
     return err;
-}
-
-/* Rounds go in pairs, as often one way as the other. */
-static bool out_of_time(const struct state *s)
-{
-    return s->config->budget_ns && s->round >= s->policy->rounds && s->round % 2 == 0 &&
-           elapsed_ns(s) >= s->config->budget_ns;
 }
 
 static int run_stage(struct state *s, const struct search_stage *stage)
@@ -143,7 +127,9 @@ static int run_stage(struct state *s, const struct search_stage *stage)
         more = false;
         for (unsigned i = 0; i < s->n; i++)
             more = more || wants(&s->ways[i], stage);
-        s->over = more && s->round && out_of_time(s);
+        /* Rounds go in pairs, as often one way as the other. */
+        s->over = more && s->round && s->config->budget_ns && s->round >= s->policy->rounds &&
+                  s->round % 2 == 0 && elapsed_ns(s) >= s->config->budget_ns;
         more = more && !s->over;
         err = more ? run_round(s, stage) : 0;
     }
@@ -198,20 +184,6 @@ static unsigned choose_who_stays(struct state *s, const struct search_stage *sta
     return stay;
 }
 
-/* A best run that no other one comes near may be a lucky one among disturbed ones, and a better one
- * still to come. */
-static int confirm(struct state *s)
-{
-    unsigned n = rank(s);
-    struct way *w = n ? &s->ways[s->order[0]] : NULL;
-    int err = 0;
-
-    while (!err && w && w->in && w->runs < s->policy->near_runs &&
-           w->least < s->policy->near * w->second)
-        err = run_one(s, s->order[0]);
-    return err;
-}
-
 /* A single way has nobody to be compared with. It goes on only where its own rate must be sure. */
 static int run_stages(struct state *s)
 {
@@ -226,7 +198,14 @@ static int run_stages(struct state *s)
             break;
     }
     s->out->stop = s->over ? SEARCH_TIME : s->out->stop;
-    return err ? err : confirm(s);
+    /* A best run that no other one comes near may be a lucky one among disturbed ones, and a better
+     * one still to come. */
+    unsigned n = err ? 0 : rank(s);
+    struct way *w = n ? &s->ways[s->order[0]] : NULL;
+    while (!err && w && w->in && w->runs < s->policy->near_runs &&
+           w->least < s->policy->near * w->second)
+        err = run_one(s, s->order[0]);
+    return err;
 }
 
 static void judge(struct state *s)

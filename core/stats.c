@@ -296,16 +296,6 @@ static struct correlation correlation_of_ranks(const double *x, size_t n)
     return c;
 }
 
-/* The longer of that and of the same of the ranks. A slow wander, or a second level that is rarely
- * visited, moves ranks before it moves the median. O(n). */
-static struct correlation correlation_longest(const double *x, size_t n, double median)
-{
-    struct correlation signs = correlation_of_signs(x, n, median);
-    struct correlation ranks = correlation_of_ranks(x, n);
-
-    return ranks.time > signs.time ? ranks : signs;
-}
-
 double stats_quantile_sorted(const double *sorted, size_t n, double p)
 {
     if (n == 0 || !(p >= 0 && p <= 1))
@@ -377,19 +367,6 @@ int stats_check(const double *x, size_t n, double confidence)
     return 0;
 }
 
-static void quantiles_set(const double *sorted, size_t n, struct summary *out)
-{
-    out->min = sorted[0];
-    out->p05 = stats_quantile_sorted(sorted, n, 0.05);
-    out->p25 = stats_quantile_sorted(sorted, n, 0.25);
-    out->p50 = stats_quantile_sorted(sorted, n, 0.50);
-    out->p75 = stats_quantile_sorted(sorted, n, 0.75);
-    out->p95 = stats_quantile_sorted(sorted, n, 0.95);
-    out->p99 = stats_quantile_sorted(sorted, n, 0.99);
-    out->p999 = stats_quantile_sorted(sorted, n, 0.999);
-    out->max = sorted[n - 1];
-}
-
 int stats_summarise(const double *x, size_t n, double confidence, struct summary *out)
 {
     struct median_ci ci;
@@ -410,7 +387,15 @@ int stats_summarise(const double *x, size_t n, double confidence, struct summary
         .effective_n = ci.effective_n,
         .autocorrelation_time = ci.autocorrelation_time,
     };
-    quantiles_set(sorted, n, out);
+    out->min = sorted[0];
+    out->p05 = stats_quantile_sorted(sorted, n, 0.05);
+    out->p25 = stats_quantile_sorted(sorted, n, 0.25);
+    out->p50 = stats_quantile_sorted(sorted, n, 0.50);
+    out->p75 = stats_quantile_sorted(sorted, n, 0.75);
+    out->p95 = stats_quantile_sorted(sorted, n, 0.95);
+    out->p99 = stats_quantile_sorted(sorted, n, 0.99);
+    out->p999 = stats_quantile_sorted(sorted, n, 0.999);
+    out->max = sorted[n - 1];
     free(sorted);
     return 0;
 }
@@ -425,14 +410,6 @@ int stats_summarise(const double *x, size_t n, double confidence, struct summary
 
 // Launches from which on the order statistics of their medians say something too.
 #define LAUNCHES_RANKED 5
-
-static void swap_doubles(double *a, double *b)
-{
-    double t = *a;
-
-    *a = *b;
-    *b = t;
-}
 
 // The k-th smallest (from 0) of a[0..n); reorders a. Wirth's form of Hoare's quickselect; the pivot
 // is the median of three taken from anywhere, so that sorted and organ-pipe series cost O(n) too.
@@ -454,8 +431,11 @@ static double select_rank(double *a, size_t n, size_t k)
                 i++;
             while (a[j] > pivot)
                 j--;
-            if (i <= j)
-                swap_doubles(&a[i++], &a[j--]);
+            if (i <= j) {
+                double t = a[i];
+                a[i++] = a[j];
+                a[j--] = t;
+            }
         }
         if (rank <= j)
             hi = j;
@@ -547,7 +527,11 @@ int stats_ci_median(const double *x, size_t n, double confidence, struct median_
     double *copy = xmemdup(x, n * sizeof(*copy));
 
     out->median = select_position(copy, n, (double)(n + 1) / 2);
-    struct correlation c = correlation_longest(x, n, out->median);
+    /* The longer of that and of the same of the ranks. A slow wander, or a second level that is
+     * rarely visited, moves ranks before it moves the median. O(n). */
+    struct correlation signs = correlation_of_signs(x, n, out->median);
+    struct correlation ranks = correlation_of_ranks(x, n);
+    struct correlation c = ranks.time > signs.time ? ranks : signs;
 
     out->autocorrelation_time = c.time;
     out->effective_n = (double)n / c.time;

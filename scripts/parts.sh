@@ -42,7 +42,7 @@ librdmacm|build|opt|lib:librdmacm:rdma/rdma_cma.h:-lrdmacm|librdmacm-dev|net: RD
 rdma-drivers|run|opt|file:/etc/libibverbs.d/*.driver|ibverbs-providers|net: RDMA devices, at run time
 CUDA|gpu|opt|nvcc|cuda-toolkit/nvidia-cuda-toolkit|GPUs: the module plumb-cuda.so
 cuBLASLt|gpu|opt|cuda:cublasLt.h:CUBLASLT_MATMUL_DESC_FAST_ACCUM|libcublas-dev/nvidia-cuda-dev|GPUs: gemm
-NCCL|gpu|opt|nccl|libnccl-dev|GPUs: allreduce by NCCL, the module plumb-nccl.so
+NCCL|gpu|opt|nccl|libnccl-dev|test: allreduce by NCCL, simulated
 cmocka|test|opt|lib:cmocka:cmocka.h:-lcmocka|libcmocka-dev|test: units
 sanitizers|test|opt|san:address,undefined|gcc|test: the command line under ASan and UBSan
 TSan|test|opt|san:thread|gcc|test: threads of benchmarks under TSan

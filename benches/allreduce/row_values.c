@@ -119,14 +119,6 @@ void rows_series(struct point *pt, struct collective_work *w)
         point_column(pt, "vector_bytes", "%llu", (unsigned long long)w->vector_bytes);
 }
 
-/* What a member did not spend at work: at the barrier before it all, waiting in the operations or
- * for a link to take what it sends, as far as its backend tells, and after its own end until the
- * last one's. */
-static double idle_ns(const struct collective_times *t, uint64_t slowest)
-{
-    return (double)(t->slack_ns + t->waited_ns + t->blocked_ns + (slowest - t->ns));
-}
-
 int rows_late(const struct collective_times *times, unsigned n, uint64_t slowest)
 {
     double idle[WORLD_RANKS_MAX], sorted[WORLD_RANKS_MAX];
@@ -135,7 +127,12 @@ int rows_late(const struct collective_times *times, unsigned n, uint64_t slowest
     if (n < 2)
         return -1;
     for (unsigned i = 0; i < n; i++) {
-        idle[i] = sorted[i] = idle_ns(&times[i], slowest);
+        /* What a member did not spend at work: at the barrier before it all, waiting in the operations
+         * or for a link to take what it sends, as far as its backend tells, and after its own end
+         * until the last one's. */
+        const struct collective_times *t = &times[i];
+        idle[i] = sorted[i] =
+            (double)(t->slack_ns + t->waited_ns + t->blocked_ns + (slowest - t->ns));
         late = idle[i] < idle[late] ? i : late;
     }
     qsort(sorted, n, sizeof(*sorted), stats_ascending);
@@ -199,16 +196,6 @@ static struct figure *add_figure(struct point *pt, const struct collective_work 
     return f;
 }
 
-/* What was seen of a member's own GPU; what it could not read is not known. Rank 0's is watched by
- * its point. NULL: its backend uses none. */
-static const struct gpu_ledger *gpu_of(const struct point *pt, const struct collective_work *w,
-                                       unsigned member)
-{
-    if (!collective_find(w->point.backend)->device_memory)
-        return NULL;
-    return w->members[member] ? session_gpu(w->ranks.session, member) : &pt->seen;
-}
-
 static void add_lateness(struct point *pt, const struct collective_work *w)
 {
     bool own = collective_find(w->point.backend)->own;
@@ -216,8 +203,10 @@ static void add_lateness(struct point *pt, const struct collective_work *w)
     for (unsigned i = 0; i < w->n && w->n > 1 && w->samples; i++) {
         const struct collective_member *m = &w->each[i];
         struct figure *late = add_figure(pt, w, "late_share", "percent", "", (int)i);
-        if (late)
-            late->gpu = gpu_of(pt, w, i);
+        /* What was seen of a member's own GPU; what it could not read is not known. Rank 0's is
+         * watched by its point. NULL: its backend uses none. */
+        if (late && collective_find(w->point.backend)->device_memory)
+            late->gpu = w->members[i] ? session_gpu(w->ranks.session, i) : &pt->seen;
         figure_value(late, 100.0 * (double)m->late / (double)w->samples);
         if (!own || !(m->ns > 0))
             continue;

@@ -19,8 +19,6 @@ static const char *const copy_injects[] = {"none", "corrupt", NULL};
 
 #define AT(field)   .offset = offsetof(struct copy_params, field)
 #define MEET(field) .offset = offsetof(struct copy_params, meet.field)
-#define CHOICE(field, names)                                                                       \
-    .type = OPT_CHOICE, .flags = OPT_LIST | OPT_COLUMN, AT(field), .choices = (names)
 #define PLACE(field)                                                                               \
     .type = OPT_CUSTOM, .flags = OPT_LIST | OPT_COLUMN | OPT_PLACE, AT(field),                     \
     .arg = "nodeN|cuda:N|cuda:all|cuda:peer", .make_default = place_all_nodes, .parse = read_end,  \
@@ -75,8 +73,7 @@ static int read_together(const char *text, void *value, char *error, size_t len)
 static const struct opt options[] = {
     PAIR_OPTIONS(MEET, "plumb-copy", "none, and cuda:peer is skipped"),
     {.name = "engine",
-     CHOICE(engine, copy_engines),
-     .def = "auto",
+     OPT_WORD(OPT_SWEPT, engine, "auto", copy_engines),
      .help = "memcpy: by threads; ce: a GPU's copy engine; sm: a kernel on a GPU; auto: ce with a "
              "GPU, else memcpy"},
     {.name = "source",
@@ -89,77 +86,48 @@ static const struct opt options[] = {
      .tried = "device to dst dest",
      .help = "place of the destination"},
     {.name = "direction",
-     .type = OPT_CHOICE,
-     .flags = OPT_LIST | OPT_COLUMN | OPT_SPLITS,
-     AT(direction),
-     .choices = copy_directions,
-     .def = "one-way",
+     OPT_WORD(OPT_SWEPT | OPT_SPLITS, direction, "one-way", copy_directions),
      .help = "both: both directions at once, with rows for forward, reverse and sum"},
     {.name = "memory",
-     CHOICE(memory, copy_memories),
-     .def = "auto",
+     OPT_WORD(OPT_SWEPT, memory, "auto", copy_memories),
      .scope = &with_host,
      .help = "kind of host memory. huge: transparent huge pages; hugetlb: from the reserved pool; "
              "only with a GPU: pinned, pinned-huge, wc (write-combined), managed; auto: pinned "
              "with a GPU, else pageable"},
     {.name = "op",
-     CHOICE(op, copy_ops),
-     .def = "write",
+     OPT_WORD(OPT_SWEPT, op, "write", copy_ops),
      .scope = &pairs_but_loads,
      .help = "between GPUs: the source's GPU writes or the destination's reads"},
     {.name = "access",
-     CHOICE(access, copy_accesses),
-     .def = "on",
+     OPT_WORD(OPT_SWEPT, access, "on", copy_accesses),
      .scope = &pairs,
      .help = "between GPUs: peer access, or off: through host memory"},
     {.name = "handle",
-     CHOICE(handle, copy_handles),
-     .def = "none",
+     OPT_WORD(OPT_SWEPT, handle, "none", copy_handles),
      .scope = &pairs,
      .help = "between GPUs: memory taken plainly (none), or exported and imported as a fabric "
              "handle, as memory of another node is over NVLink; multicast: each store of one GPU "
              "reaches all GPUs, with --destination cuda:all"},
     {.name = "together",
-     .type = OPT_CUSTOM,
-     .flags = OPT_LIST | OPT_COLUMN,
-     AT(together),
-     .def = "none",
-     .arg = "none|all|cuda:N+..",
-     .parse = read_together,
+     OPT_READ(OPT_SWEPT, together, "none", "none|all|cuda:N+..", read_together),
      .scope = &host_and_gpu,
      .help = "between host and GPU: these GPUs copy at the same time, and the GPU is compared with "
              "itself alone"},
     {.name = "metric",
-     .type = OPT_CHOICE,
-     .flags = OPT_LIST,
-     AT(metric),
-     .def = "bandwidth",
-     .choices = copy_metrics,
+     OPT_WORD(OPT_LIST, metric, "bandwidth", copy_metrics),
      .help = "bandwidth; latency: one message per sample, from the call to its arrival; "
              "load-latency: dependent loads of a GPU from the other place's memory"},
     {.name = "size",
      .letter = 's',
-     .type = OPT_SIZE,
-     .flags = OPT_LIST | OPT_COLUMN,
-     AT(size),
-     .def = "8,1K,64K,1M,16M,256M",
-     .min = 1,
+     OPT_NUMBER(OPT_SIZE, OPT_SWEPT, size, "8,1K,64K,1M,16M,256M", 1, 0),
      .help = "size of one message"},
     {.name = "pairs",
-     .type = OPT_CHOICE,
-     .flags = OPT_SWEEP,
-     AT(pairs),
-     .def = "all",
+     OPT_WORD(OPT_SWEEP, pairs, "all", copy_pairs),
      .scope = &pairs,
-     .choices = copy_pairs,
      .help = "pairs of GPUs in a sweep. sampled: of more than 8 GPUs, each with its neighbours and "
              "with the one half-way round"},
     {.name = "inject",
-     .type = OPT_CHOICE,
-     .flags = OPT_HIDDEN,
-     AT(inject),
-     .def = "none",
-     .choices = copy_injects,
+     OPT_WORD(OPT_HIDDEN, inject, "none", copy_injects),
      .help = "for tests: spoil the data"},
     {.name = NULL},
 };

@@ -145,16 +145,6 @@ struct series *copy_series(struct point *pt, const char *direction, double bytes
     return s;
 }
 
-/* For --pairs sampled: is this one in the sample of the pairs of n GPUs? Up to 8 GPUs every pair
- * is; above, each with the next one and with the one half-way round, both ways: every GPU is met
- * four times, as source and as destination, and no step between neighbours is left out. */
-static bool copy_pair_sampled(unsigned from, unsigned to, unsigned n)
-{
-    unsigned step = (to + n - from % n) % n;
-
-    return n <= PAIRS_ALL || step == 1 || step == n - 1 || step == n / 2 || step == n - n / 2;
-}
-
 bool copy_wanted(struct point *pt)
 {
     const struct copy_params *p = pt->params;
@@ -166,6 +156,13 @@ bool copy_wanted(struct point *pt)
         return true;
     if (from.index == to.index)
         return false;
-    return p->pairs != COPY_PAIRS_SAMPLED ||
-           copy_pair_sampled(from.index, to.index, gpus_count(point_gpus(pt)));
+    unsigned n = gpus_count(point_gpus(pt));
+    if (p->pairs != COPY_PAIRS_SAMPLED || n <= PAIRS_ALL)
+        return true;
+    /* For --pairs sampled: is this one in the sample of the pairs of n GPUs? Up to 8 GPUs every
+     * pair is; above, each with the next one and with the one half-way round, both ways: every GPU
+     * is met four times, as source and as destination, and no step between neighbours is left
+     * out. */
+    unsigned step = (to.index + n - from.index % n) % n;
+    return step == 1 || step == n - 1 || step == n / 2 || step == n - n / 2;
 }

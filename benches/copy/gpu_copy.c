@@ -154,13 +154,13 @@ static void gpu_copy_choose_run(struct point *pt, struct gpu_copy *c)
 
 bool gpu_copy_peers(const struct gpu_copy *c)
 {
-    return gpu_copy_peer_end(c) < 0 && c->ends[0].gpu && c->ends[1].gpu &&
+    return copy_peer_end(c->params) < 0 && c->ends[0].gpu && c->ends[1].gpu &&
            c->ends[0].index != c->ends[1].index;
 }
 
 bool gpu_copy_local(const struct gpu_copy *c)
 {
-    return gpu_copy_peer_end(c) < 0 && c->ends[0].gpu && c->ends[1].gpu &&
+    return copy_peer_end(c->params) < 0 && c->ends[0].gpu && c->ends[1].gpu &&
            c->ends[0].index == c->ends[1].index;
 }
 
@@ -239,7 +239,7 @@ static int open_gpus(struct point *pt, struct gpu_copy *c)
     for (int end = 0; !err && end < 2; end++)
         if (end && gpu_copy_local(c))
             c->gpu[1] = c->gpu[0];
-        else if (c->ends[end].gpu && end != gpu_copy_peer_end(c))
+        else if (c->ends[end].gpu && end != copy_peer_end(c->params))
             err = gpu_copy_open_gpu(pt, c->ends[end].index, &c->gpu[end]);
     if (err)
         return err;
@@ -254,19 +254,6 @@ static int open_gpus(struct point *pt, struct gpu_copy *c)
     return 0;
 }
 
-static int enable_pair(struct point *pt, struct gpu *const pair[2])
-{
-    for (int end = 0; end < 2; end++) {
-        int err = gpu_ops(pair[end])->peer(pair[end], pair[1 - end], true);
-        if (err) {
-            point_column(pt, "path", "%s", "");
-            point_column(pt, "atomics", "%s", "");
-            return point_gpu_failed(pt, pair[end], err);
-        }
-    }
-    return 0;
-}
-
 static int enable_peers(struct point *pt, struct gpu_copy *c)
 {
     int err = 0;
@@ -275,7 +262,15 @@ static int enable_peers(struct point *pt, struct gpu_copy *c)
         return 0;
     c->peers_enabled = true;
     for (unsigned g = 0; !err && g < c->groups; g++)
-        err = enable_pair(pt, c->pairs[g]);
+        for (int end = 0; !err && end < 2; end++) {
+            struct gpu *own = c->pairs[g][end], *other = c->pairs[g][1 - end];
+            err = gpu_ops(own)->peer(own, other, true);
+            if (!err)
+                continue;
+            point_column(pt, "path", "%s", "");
+            point_column(pt, "atomics", "%s", "");
+            err = point_gpu_failed(pt, own, err);
+        }
     return err;
 }
 
@@ -287,18 +282,18 @@ static int alloc_side(struct point *pt, struct gpu_copy *c, unsigned g, int d, i
                       : g               ? c->others[g]
                       : c->gpu[end]     ? c->gpu[end]
                                         : gpu_copy_main(c);
-    bool remote = end == gpu_copy_peer_end(c);
-    struct copy_memory_config config = {
-        .gpu = gpu,
-        .remote = remote ? gpu_copy_peer_remote(c) : NULL,
-        .remote_memory = (unsigned)d,
-        .handle = remote ? gpu_copy_peer_handle(c, (unsigned)d) : NULL,
-        .kind = c->memory,
-        .on_host = end == gpu_copy_host_end(c),
-        .node = gpu_copy_node(pt, c, g),
-        .fabric = gpu_copy_peers(c) && c->params->handle == COPY_FABRIC,
-        .beside = c->each * c->groups,
-        .bytes = c->params->size};
+    bool remote = end == copy_peer_end(c->params);
+    struct copy_memory_config config = {.gpu = gpu,
+                                        .remote = remote ? c->peer->remote : NULL,
+                                        .remote_memory = (unsigned)d,
+                                        .handle = remote ? c->peer->memory.handle[d] : NULL,
+                                        .kind = c->memory,
+                                        .on_host = end == gpu_copy_host_end(c),
+                                        .node = gpu_copy_node(pt, c, g),
+                                        .fabric =
+                                            gpu_copy_peers(c) && c->params->handle == COPY_FABRIC,
+                                        .beside = c->each * c->groups,
+                                        .bytes = c->params->size};
     char error[GPU_ERROR_BYTES + 64];
     int err = gpu_copy_memory_alloc(m, point_topo(pt), &config, error, sizeof(error));
 
@@ -402,7 +397,7 @@ static int prepare(struct point *pt, struct gpu_copy *c)
         err = gpu_copy_refuse(pt, c);
     if (!err)
         err = gpu_copy_fits(pt, c);
-    return err || gpu_copy_peer_end(c) < 0 ? err : gpu_copy_peer_open(pt, c);
+    return err || copy_peer_end(c->params) < 0 ? err : gpu_copy_peer_open(pt, c);
 }
 
 static int setup(struct point *pt)
@@ -423,7 +418,7 @@ static int setup(struct point *pt)
 static int sample(struct point *pt, uint64_t inner, uint64_t *ns)
 {
     struct gpu_copy *c = pt->state;
-    int err = c->peer ? copy_remote_alive(gpu_copy_peer_remote(c)) : 0;
+    int err = c->peer ? copy_remote_alive(c->peer->remote) : 0;
 
     if (err)
         return gpu_copy_peer_failed(pt, c, err);
@@ -454,16 +449,6 @@ static int check_lanes(struct point *pt, struct gpu_copy *c, uint64_t seed, cons
     return 0;
 }
 
-/* Of several GPUs' memory the last one's: a check that stops early does not see it. */
-static struct gpu_copy_memory *to_spoil(const struct gpu_copy *c)
-{
-    struct gpu_copy_lane *first = c->all[0];
-
-    return c->spread       ? &c->spread->memory[c->spread->n - 1]
-           : first->dst.at ? &first->dst
-                           : &first->src;
-}
-
 /* The last timed copy; then one more of other data, which no earlier copy can have left there. */
 static int check(struct point *pt)
 {
@@ -473,8 +458,13 @@ static int check(struct point *pt)
 
     if (c->chain)
         return gpu_copy_chain_check(pt, c);
-    if (c->params->inject == COPY_CORRUPT)
-        err = gpu_copy_memory_spoil(to_spoil(c));
+    if (c->params->inject == COPY_CORRUPT) {
+        /* Of several GPUs' memory the last one's: a check that stops early does not see it. */
+        struct gpu_copy_lane *first = c->all[0];
+        err = gpu_copy_memory_spoil(c->spread       ? &c->spread->memory[c->spread->n - 1]
+                                    : first->dst.at ? &first->dst
+                                                    : &first->src);
+    }
     if (err)
         return gpu_copy_failed(pt, c, err);
     if ((err = check_lanes(pt, c, pt->common->seed, "after the last timed copy")))
@@ -513,18 +503,6 @@ static void describe(struct point *pt, const struct gpu_copy *c)
     gpu_tell_connections(text, len);
 }
 
-static void remark_overlap(struct point *pt, const struct gpu_copy *c)
-{
-    double share = gpu_copy_level_median(&c->overlap);
-
-    if (share < OVERLAP)
-        point_reason(
-            pt, 0,
-            "the first to be done was so after %.0f %% of the time: the rest of the others' "
-            "bytes went without it",
-            100 * share);
-}
-
 static int evidence(struct point *pt)
 {
     struct gpu_copy *c = pt->state;
@@ -534,7 +512,13 @@ static int evidence(struct point *pt)
     if (c->peer)
         gpu_copy_peer_evidence(pt, c);
     gpu_copy_node_verdict(pt, c);
-    remark_overlap(pt, c);
+    double share = gpu_copy_level_median(&c->overlap);
+    if (share < OVERLAP)
+        point_reason(
+            pt, 0,
+            "the first to be done was so after %.0f %% of the time: the rest of the others' "
+            "bytes went without it",
+            100 * share);
     if (gpu_timer_disagreement(&c->lanes[0].timer, text, sizeof(text))[0])
         point_reason(pt, 0, "%s", text);
     return gpu_copy_pattern(c) ? 0 : gpu_copy_together_verdict(pt, c);

@@ -153,6 +153,14 @@ struct gpu_copy_level {
 void gpu_copy_level_add(struct gpu_copy_level *l, double value);
 double gpu_copy_level_median(const struct gpu_copy_level *l); /* NAN: there is none yet */
 
+struct gpu_copy_peer {
+    struct copy_remote *remote; /* the session's */
+    struct copy_remote_memory memory;
+    bool taken;
+    double own_gbps;
+    char own_domain[64], limit_source[2][160]; /* of one direction, and of both */
+};
+
 struct gpu_copy {
     const struct copy_params *params;
     enum copy_engine engine; /* neither is auto */
@@ -235,15 +243,11 @@ int gpu_copy_spread_poison(struct gpu_copy_spread *s);
 /* As gpu_copy_memory_check(), of the first that is wrong: s->wrong. */
 int gpu_copy_spread_check(struct gpu_copy_spread *s, uint64_t seed, size_t *wrong_at);
 
-/* Peer. An end that is another process' GPU: which of them (0, 1), -1: none. */
-int gpu_copy_peer_end(const struct gpu_copy *c);
+/* Peer: an end that is another process' GPU, copy_peer_end(). */
 /* What does not go together with it: -EOPNOTSUPP with the reason; fills the columns. */
 int gpu_copy_peer_refuse(struct point *pt, struct gpu_copy *c);
 /* Meets the other process, once for all points, and has it take its memory: c->peer. */
 int gpu_copy_peer_open(struct point *pt, struct gpu_copy *c);
-struct copy_remote *gpu_copy_peer_remote(const struct gpu_copy *c);
-/* Of the memory there for this direction. */
-const unsigned char *gpu_copy_peer_handle(const struct gpu_copy *c, unsigned direction);
 /* Adds to the reason what the other process said last; returns err. */
 int gpu_copy_peer_failed(struct point *pt, const struct gpu_copy *c, int err);
 void gpu_copy_peer_evidence(struct point *pt, const struct gpu_copy *c);

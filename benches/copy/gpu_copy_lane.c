@@ -184,17 +184,6 @@ static int queue_lanes(struct gpu_copy_lane *const *lanes, unsigned n, uint64_t 
     return err;
 }
 
-/* Lane 0's stream goes on when all lanes are done: their common end by one clock. */
-static int queue_join(struct gpu_copy_lane *const *lanes, unsigned n, struct gpu_event *joined)
-{
-    struct gpu_stream *first = lanes[0]->timer.stream;
-    int err = 0;
-
-    for (unsigned k = 1; !err && k < n; k++)
-        err = ops_of(lanes[0])->stream_after(first, lanes[k]->timer.end);
-    return err ? err : ops_of(lanes[0])->event_record(joined, first);
-}
-
 /* As if n lanes had made `count` copies each, at the rate at which they made those
  * that they did. */
 static uint64_t scaled(double span_ns, unsigned n, uint64_t count, const uint64_t *counts)
@@ -227,17 +216,6 @@ static int read_times(struct gpu_copy_lane *const *lanes, unsigned n, uint64_t c
     return err;
 }
 
-static int wait_for_all(struct gpu_copy_lane *const *lanes, unsigned n)
-{
-    int err = 0;
-
-    for (unsigned k = 0; k < n; k++) {
-        int waited = ops_of(lanes[k])->stream_wait(lanes[k]->timer.stream);
-        err = err ? err : waited;
-    }
-    return err;
-}
-
 /* Queued, released and waited for. The host's time beside, unless it looked at something else. */
 static int run_lanes(struct gpu_copy_lane *const *lanes, unsigned n, uint64_t count,
                      const struct gpu_copy_pace *pace, struct gpu_event *joined, double *host_ns)
@@ -250,12 +228,19 @@ static int run_lanes(struct gpu_copy_lane *const *lanes, unsigned n, uint64_t co
         return err;
     uint64_t begin_ns = clock_now_ns();
     err = queue_lanes(lanes, n, count, pace);
+    /* Lane 0's stream goes on when all lanes are done: their common end by one clock. */
+    for (unsigned k = 1; !err && k < n; k++)
+        err = ops_of(lanes[0])->stream_after(first->stream, lanes[k]->timer.end);
     if (!err)
-        err = queue_join(lanes, n, joined);
+        err = ops_of(lanes[0])->event_record(joined, first->stream);
     begin_ns = held ? clock_now_ns() : begin_ns;
     int released = held ? ops_of(lanes[0])->release(first->stream) : 0; /* also after an error */
     bool looked = !err && first->watch && gpu_watch_look(first->watch);
-    int waited = wait_for_all(lanes, n);
+    int waited = 0;
+    for (unsigned k = 0; k < n; k++) {
+        int one = ops_of(lanes[k])->stream_wait(lanes[k]->timer.stream);
+        waited = waited ? waited : one;
+    }
     *host_ns = looked ? 0 : (double)(clock_now_ns() - begin_ns);
     return err ? err : released ? released : waited;
 }
@@ -416,17 +401,6 @@ static void aim(struct gpu_copy_chain *chain, uint64_t hops)
         .start = place_of(chain, chain->at), .hops = hops, .end = chain->end};
 }
 
-/* One load that is not held: what the driver loads late is loaded then. */
-static int warm_chain(struct gpu_copy_chain *chain)
-{
-    struct gpu_stream *stream = chain->lane->timer.stream;
-
-    aim(chain, 1);
-    int err = queue_chase(chain, stream, 0);
-    chain->at = 1;
-    return err ? err : gpu_ops(chain->lane->gpu)->stream_wait(stream);
-}
-
 /* `inner` loads by one thread: the launch is in the time, once. */
 int gpu_copy_run_chain(struct gpu_copy *c, uint64_t inner, uint64_t *ns)
 {
@@ -454,10 +428,14 @@ int gpu_copy_chain_open(struct point *pt, struct gpu_copy *c)
     if (err)
         return err;
     if ((err = ops->kernel(lane->gpu, "chase_sys", &chain->kernel)) ||
-        (err = ops->alloc(lane->gpu, GPU_DEVICE, LINE, &chain->end)) ||
-        (err = write_chain(chain)) || (err = warm_chain(chain)))
+        (err = ops->alloc(lane->gpu, GPU_DEVICE, LINE, &chain->end)) || (err = write_chain(chain)))
         return gpu_copy_failed(pt, c, err);
-    return 0;
+    /* One load that is not held: what the driver loads late is loaded then. */
+    aim(chain, 1);
+    err = queue_chase(chain, lane->timer.stream, 0);
+    chain->at = 1;
+    err = err ? err : ops->stream_wait(lane->timer.stream);
+    return err ? gpu_copy_failed(pt, c, err) : 0;
 }
 
 void gpu_copy_chain_close(struct gpu_copy *c)

@@ -97,14 +97,6 @@ void gpu_copy_memory_free(struct gpu_copy_memory *m)
     *m = (struct gpu_copy_memory){0};
 }
 
-static void fill_by_host(void *at, size_t bytes, uint64_t seed)
-{
-    for (size_t i = 0; i < bytes / WORD; i++) {
-        uint64_t word = gpu_hash(seed, i);
-        memcpy((char *)at + i * WORD, &word, WORD);
-    }
-}
-
 static int fill_by_device(struct gpu_copy_memory *m, uint64_t seed)
 {
     const struct gpu_ops *ops = ops_of(m);
@@ -125,17 +117,22 @@ static int fill_by_device(struct gpu_copy_memory *m, uint64_t seed)
 int gpu_copy_memory_fill(struct gpu_copy_memory *m, uint64_t seed, bool by_device)
 {
     if (m->config.remote)
-        return copy_remote_fill(m->config.remote, m->config.remote_memory, seed);
+        return copy_remote_do(m->config.remote, COPY_REMOTE_FILL, m->config.remote_memory, seed,
+                              NULL);
     if (by_device || !m->config.on_host)
         return fill_by_device(m, seed);
-    fill_by_host(m->at, m->rounded, seed);
+    for (size_t i = 0; i < m->rounded / WORD; i++) {
+        uint64_t word = gpu_hash(seed, i);
+        memcpy((char *)m->at + i * WORD, &word, WORD);
+    }
     return 0;
 }
 
 int gpu_copy_memory_poison(struct gpu_copy_memory *m)
 {
     if (m->config.remote)
-        return copy_remote_poison(m->config.remote, m->config.remote_memory);
+        return copy_remote_do(m->config.remote, COPY_REMOTE_POISON, m->config.remote_memory, 0,
+                              NULL);
     if (m->config.on_host) {
         memset(m->at, POISON, m->rounded);
         return 0;
@@ -207,7 +204,8 @@ int gpu_copy_memory_check(struct gpu_copy_memory *m, uint64_t seed, bool by_devi
     void *bounce = NULL;
 
     if (m->config.remote)
-        return copy_remote_check(m->config.remote, m->config.remote_memory, seed, wrong_at);
+        return copy_remote_do(m->config.remote, COPY_REMOTE_CHECK, m->config.remote_memory, seed,
+                              wrong_at);
     int err = fetch ? ops_of(m)->alloc(m->config.gpu, GPU_PINNED, piece, &bounce) : 0;
 
     *wrong_at = COPY_MEMORY_RIGHT;
@@ -223,7 +221,8 @@ int gpu_copy_memory_spoil(struct gpu_copy_memory *m)
     void *bounce = NULL;
 
     if (m->config.remote)
-        return copy_remote_spoil(m->config.remote, m->config.remote_memory);
+        return copy_remote_do(m->config.remote, COPY_REMOTE_SPOIL, m->config.remote_memory, 0,
+                              NULL);
     if (m->config.on_host) {
         *byte ^= 1;
         return 0;
@@ -253,23 +252,17 @@ static unsigned host_node(const struct gpu_copy *c)
     return c->ends[gpu_copy_host_end(c)].index;
 }
 
-/* A CPU of the host's node; of a node without CPUs, and near to a GPU that does not say where
- * it is, any. */
-static int choose_cpu(struct point *pt, const struct gpu_copy *c, unsigned *cpu)
-{
-    int node =
-        gpu_copy_host_end(c) < 0 ? gpu_base(gpu_copy_main(c))->facts.numa_node : (int)host_node(c);
-    int err = topo_spread(point_topo(pt), node, 1, cpu);
-
-    return err ? topo_spread(point_topo(pt), -1, 1, cpu) : 0;
-}
-
 int gpu_copy_bind(struct point *pt, struct gpu_copy *c)
 {
     int near = gpu_base(gpu_copy_main(c))->facts.numa_node;
     unsigned cpu = 0;
-    int err = choose_cpu(pt, c, &cpu);
+    /* A CPU of the host's node; of a node without CPUs, and near to a GPU that does not say where
+     * it is, any. */
+    int node = gpu_copy_host_end(c) < 0 ? near : (int)host_node(c);
+    int err = topo_spread(point_topo(pt), node, 1, &cpu);
 
+    if (err)
+        err = topo_spread(point_topo(pt), -1, 1, &cpu);
     c->cpu = -1;
     if (gpu_copy_host_end(c) >= 0 && near >= 0)
         point_column(pt, "numa", "%s", near == (int)host_node(c) ? "local" : "remote");
@@ -281,21 +274,17 @@ int gpu_copy_bind(struct point *pt, struct gpu_copy *c)
     return 0;
 }
 
-/* The point's own GPU copies from and to the node that was asked for; those beside it have
- * their own node, as programs on them would: on one node for all, that node's memory would be
- * what they share. */
-static unsigned node_of(const struct gpu_copy *c, unsigned g)
-{
-    int near = g ? gpu_base(c->others[g])->facts.numa_node : -1;
-
-    return near >= 0 ? (unsigned)near : host_node(c);
-}
-
 int gpu_copy_node(struct point *pt, const struct gpu_copy *c, unsigned g)
 {
     bool several = topo_nodes(point_topo(pt)) > 1; /* else no need, and containers may refuse */
 
-    return several && gpu_copy_host_end(c) >= 0 ? (int)node_of(c, g) : -1;
+    if (!several || gpu_copy_host_end(c) < 0)
+        return -1;
+    /* The point's own GPU copies from and to the node that was asked for; those beside it have
+     * their own node, as programs on them would: on one node for all, that node's memory would be
+     * what they share. */
+    int near = g ? gpu_base(c->others[g])->facts.numa_node : -1;
+    return near >= 0 ? near : (int)host_node(c);
 }
 
 static void set_policy(struct point *pt, int node, hwloc_membind_policy_t policy)
@@ -397,16 +386,6 @@ static bool find_other(struct point *pt, const struct gpu_copy *c, unsigned *nod
     return found;
 }
 
-/* "gives 23 % less bandwidth", "takes 30 % more time". */
-static void print_loss(const struct gpu_copy *c, double slow_ns, double fast_ns, char *text,
-                       size_t len)
-{
-    if (c->params->metric == COPY_BANDWIDTH)
-        snprintf(text, len, "gives %.0f %% less bandwidth", 100 * (1 - fast_ns / slow_ns));
-    else
-        snprintf(text, len, "takes %.0f %% more time", 100 * (slow_ns / fast_ns - 1));
-}
-
 static void compare_nodes(struct point *pt, const struct gpu_copy *c, double ns, unsigned other,
                           double other_ns)
 {
@@ -415,7 +394,11 @@ static void compare_nodes(struct point *pt, const struct gpu_copy *c, double ns,
     const char *is = near < 0 ? "" : near == (int)node ? "local " : "remote ";
     char loss[48];
 
-    print_loss(c, fmax(ns, other_ns), fmin(ns, other_ns), loss, sizeof(loss));
+    double slow_ns = fmax(ns, other_ns), fast_ns = fmin(ns, other_ns);
+    if (c->params->metric == COPY_BANDWIDTH)
+        snprintf(loss, sizeof(loss), "gives %.0f %% less bandwidth", 100 * (1 - fast_ns / slow_ns));
+    else
+        snprintf(loss, sizeof(loss), "takes %.0f %% more time", 100 * (slow_ns / fast_ns - 1));
     if (fabs(1 - other_ns / ns) <= SAME_SHARE)
         point_reason(pt, 0, "%snode%u is as good as node%u", is, node, other);
     else if (ns > other_ns)

@@ -11,29 +11,6 @@
 #include "core/hw/nvml.h"
 #include "core/row.h"
 
-struct gpu_copy_peer {
-    struct copy_remote *remote; /* the session's */
-    struct copy_remote_memory memory;
-    bool taken;
-    double own_gbps;
-    char own_domain[64], limit_source[2][160]; /* of one direction, and of both */
-};
-
-int gpu_copy_peer_end(const struct gpu_copy *c)
-{
-    return copy_peer_end(c->params);
-}
-
-struct copy_remote *gpu_copy_peer_remote(const struct gpu_copy *c)
-{
-    return c->peer->remote;
-}
-
-const unsigned char *gpu_copy_peer_handle(const struct gpu_copy *c, unsigned direction)
-{
-    return c->peer->memory.handle[direction];
-}
-
 /* ---- The fabric of a GPU ---- */
 
 #define FABRIC_READY 3 /* state of struct nvml_fabric */
@@ -126,11 +103,11 @@ static int refuse(struct point *pt, const char *why)
 static int refuse_op(struct point *pt, const struct gpu_copy *c)
 {
     if (c->params->metric == COPY_LOAD_LATENCY)
-        return gpu_copy_peer_end(c)
+        return copy_peer_end(c->params)
                    ? refuse(pt, "a GPU loads from the source: take --source " COPY_PEER
                                 " and a GPU here as --destination")
                    : 0;
-    if ((c->params->op == COPY_READ) == (gpu_copy_peer_end(c) == 0))
+    if ((c->params->op == COPY_READ) == (copy_peer_end(c->params) == 0))
         return 0;
     return refuse(pt, "the GPU here runs the copies: take --op write to " COPY_PEER
                       ", --op read from it");
@@ -177,18 +154,6 @@ int gpu_copy_peer_failed(struct point *pt, const struct gpu_copy *c, int err)
     return point_reason(pt, err, "%s", copy_remote_error(c->peer->remote));
 }
 
-/* A fabric may have parts that no NVLink joins. */
-static int check_domain(struct point *pt, const struct gpu_copy_peer *peer)
-{
-    if (!peer->own_domain[0] || !peer->memory.domain[0] ||
-        !strcmp(peer->own_domain, peer->memory.domain))
-        return 0;
-    return point_reason(pt, -EOPNOTSUPP,
-                        "no NVLink leads from here to %s of %s: NVML has them in the parts %s and "
-                        "%s of the fabric",
-                        peer->memory.gpu, peer->memory.host, peer->own_domain, peer->memory.domain);
-}
-
 /* All bytes pass the NVLinks of both. Of both ways the third series is the sum. */
 static void set_limit(struct point *pt, const struct gpu_copy *c)
 {
@@ -231,7 +196,15 @@ int gpu_copy_peer_open(struct point *pt, struct gpu_copy *c)
         pt->origin = "simulated";
     gpu_copy_fabric_of(gpu, &c->peer->own_gbps, c->peer->own_domain, sizeof(c->peer->own_domain));
     set_limit(pt, c);
-    return check_domain(pt, c->peer);
+    /* A fabric may have parts that no NVLink joins. */
+    const struct gpu_copy_peer *peer = c->peer;
+    if (!peer->own_domain[0] || !peer->memory.domain[0] ||
+        !strcmp(peer->own_domain, peer->memory.domain))
+        return 0;
+    return point_reason(pt, -EOPNOTSUPP,
+                        "no NVLink leads from here to %s of %s: NVML has them in the parts %s and "
+                        "%s of the fabric",
+                        peer->memory.gpu, peer->memory.host, peer->own_domain, peer->memory.domain);
 }
 
 void gpu_copy_peer_evidence(struct point *pt, const struct gpu_copy *c)

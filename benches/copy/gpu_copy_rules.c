@@ -14,19 +14,11 @@
 #define SHARED     0.9 /* a GPU that keeps less of its rate shares something */
 #define PAIR_TRIES 9
 
-static bool is_taken(const struct gpu_copy *c, unsigned index)
-{
-    bool taken = gpu_base(gpu_copy_main(c))->index == index;
-
-    for (unsigned g = 1; !taken && g < c->groups; g++)
-        taken = gpu_base(c->others[g])->index == index;
-    return taken;
-}
-
 static int add_gpu(struct point *pt, struct gpu_copy *c, unsigned index)
 {
-    if (is_taken(c, index))
-        return 0;
+    for (unsigned g = 0; g < c->groups; g++)
+        if (gpu_base(g ? c->others[g] : gpu_copy_main(c))->index == index)
+            return 0;
     if ((c->groups + 1) * c->each > GPU_COPY_LANES_MAX)
         return point_reason(pt, -EOPNOTSUPP, "over %u GPUs at once", c->groups);
     int err = gpu_copy_open_gpu(pt, index, &c->others[c->groups]);
@@ -271,26 +263,6 @@ static bool wants_together(const struct gpu_copy *c)
     return strcmp(c->params->together, "none") != 0;
 }
 
-/* What the options came to. Those that say nothing between these ends are empty already. */
-static void show_options(struct point *pt, const struct gpu_copy *c)
-{
-    point_option(pt, "engine", "%s", copy_engines[c->engine]);
-    if (gpu_copy_host_end(c) >= 0)
-        point_option(pt, "memory", "%s", copy_memories[c->memory]);
-    if (c->params->metric == COPY_LOAD_LATENCY && gpu_copy_peers(c))
-        point_option(pt, "op", "%s", copy_ops[COPY_READ]);
-}
-
-static int refuse_engine(struct point *pt, const struct gpu_copy *c)
-{
-    if (c->engine < COPY_CE)
-        return point_reason(pt, -EOPNOTSUPP,
-                            "'%s' copies between places of the host: with a GPU at an end take "
-                            "--engine ce or sm",
-                            copy_engines[c->engine]);
-    return 0;
-}
-
 static int refuse_metric(struct point *pt, const struct gpu_copy *c)
 {
     const struct copy_params *p = c->params;
@@ -371,7 +343,11 @@ void gpu_copy_resolve(struct point *pt, struct gpu_copy *c)
         c->engine = p->metric == COPY_LOAD_LATENCY || multicast(c) ? COPY_SM : COPY_CE;
     if (c->memory == COPY_MEMORY_AUTO)
         c->memory = COPY_PINNED;
-    show_options(pt, c);
+    point_option(pt, "engine", "%s", copy_engines[c->engine]);
+    if (gpu_copy_host_end(c) >= 0)
+        point_option(pt, "memory", "%s", copy_memories[c->memory]);
+    if (p->metric == COPY_LOAD_LATENCY && gpu_copy_peers(c))
+        point_option(pt, "op", "%s", copy_ops[COPY_READ]);
 }
 
 static int refuse_pair(struct point *pt, const struct gpu_copy *c, unsigned g)
@@ -411,15 +387,6 @@ static int refuse_pair(struct point *pt, const struct gpu_copy *c, unsigned g)
     return 0;
 }
 
-static int refuse_peers(struct point *pt, const struct gpu_copy *c)
-{
-    int err = 0;
-
-    for (unsigned g = c->groups; !err && g > 0; g--) /* the columns are those of the first */
-        err = refuse_pair(pt, c, g - 1);
-    return err;
-}
-
 static int refuse_host(struct point *pt, const struct gpu_copy *c)
 {
     const struct gpu_facts *facts = &gpu_base(gpu_copy_main(c))->facts;
@@ -437,9 +404,14 @@ static int refuse_host(struct point *pt, const struct gpu_copy *c)
 int gpu_copy_refuse(struct point *pt, struct gpu_copy *c)
 {
     const struct gpu_facts *facts = &gpu_base(gpu_copy_main(c))->facts;
-    int err = refuse_engine(pt, c);
+    int err;
 
-    if (err || (err = refuse_metric(pt, c)) || (err = refuse_memory(pt, c)))
+    if (c->engine < COPY_CE)
+        return point_reason(pt, -EOPNOTSUPP,
+                            "'%s' copies between places of the host: with a GPU at an end take "
+                            "--engine ce or sm",
+                            copy_engines[c->engine]);
+    if ((err = refuse_metric(pt, c)) || (err = refuse_memory(pt, c)))
         return err;
     if (gpu_copy_pattern(c) && !gpu_copy_peers(c))
         return refuse(pt, COPY_ALL " is for copies between GPUs: with the host name one GPU, and "
@@ -450,9 +422,12 @@ int gpu_copy_refuse(struct point *pt, struct gpu_copy *c)
         point_column(pt, "path", "within the GPU");
     if (c->engine == COPY_CE && c->params->direction == COPY_BOTH && facts->copy_engines == 1)
         point_reason(pt, 0, "this GPU has one copy engine: the directions take turns");
-    if (gpu_copy_peers(c))
-        return refuse_peers(pt, c);
-    if (gpu_copy_peer_end(c) >= 0)
+    if (gpu_copy_peers(c)) {
+        for (unsigned g = c->groups; !err && g > 0; g--) /* the columns are those of the first */
+            err = refuse_pair(pt, c, g - 1);
+        return err;
+    }
+    if (copy_peer_end(c->params) >= 0)
         return gpu_copy_peer_refuse(pt, c);
     return gpu_copy_local(c) ? 0 : refuse_host(pt, c);
 }
@@ -495,20 +470,14 @@ static int fits_in_gpu(struct point *pt, const struct gpu_copy *c, struct gpu *g
     return 0;
 }
 
-static int fits_in_host(struct point *pt, const struct gpu_copy *c)
-{
-    uint64_t buffers = (uint64_t)c->each * c->groups, available = host_available();
-
-    available -= available / 8;
-    if (c->params->size > available / buffers)
-        return too_large(pt, c->params->size * buffers, available, "of the host");
-    return 0;
-}
-
 int gpu_copy_fits(struct point *pt, const struct gpu_copy *c)
 {
-    int err = gpu_copy_host_end(c) < 0 ? 0 : fits_in_host(pt, c);
+    uint64_t buffers = (uint64_t)c->each * c->groups, available = host_available();
+    int err = 0;
 
+    available -= available / 8;
+    if (gpu_copy_host_end(c) >= 0 && c->params->size > available / buffers)
+        err = too_large(pt, c->params->size * buffers, available, "of the host");
     for (int end = 0; !err && end < 2; end++)
         if (c->gpu[end])
             err = fits_in_gpu(pt, c, c->gpu[end]);

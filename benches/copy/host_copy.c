@@ -17,9 +17,8 @@
 struct state {
     const struct copy_params *params;
     enum host_pages memory;
-    struct lanes lanes;
+    struct transfer transfer;
     unsigned cpus[2]; /* of the ends */
-    struct transfer *transfer;
     uint64_t runs;
 };
 
@@ -27,15 +26,15 @@ struct state {
 static int choose_cpus(struct point *pt, struct state *st)
 {
     const struct topo *topo = point_topo(pt);
-    int from = (int)st->lanes.ends[0].index, to = (int)st->lanes.ends[1].index;
+    int from = (int)st->transfer.ends[0].index, to = (int)st->transfer.ends[1].index;
 
     if (from == to && !topo_spread(topo, from, 2, st->cpus))
         return 0;
     for (int i = 0; i < 2; i++)
-        if (topo_spread(topo, (int)st->lanes.ends[i].index, 1, &st->cpus[i]) &&
+        if (topo_spread(topo, (int)st->transfer.ends[i].index, 1, &st->cpus[i]) &&
             topo_spread(topo, -1, 1, &st->cpus[i]))
             return -ERANGE;
-    if (st->cpus[0] == st->cpus[1] && st->lanes.used == 2)
+    if (st->cpus[0] == st->cpus[1] && st->transfer.used == 2)
         point_reason(pt, 0, "both ends share CPU %u: no other may be used there", st->cpus[0]);
     return 0;
 }
@@ -43,9 +42,9 @@ static int choose_cpus(struct point *pt, struct state *st)
 /* Copies by one core, from one end's memory to the other's. */
 static int measure_ceiling(struct point *pt, const struct state *st, unsigned from, double *gbps)
 {
-    struct lanes l = {.ends = {st->lanes.ends[from], st->lanes.ends[1 - from]},
-                      .bytes = st->lanes.bytes,
-                      .used = 1};
+    struct transfer t = {.ends = {st->transfer.ends[from], st->transfer.ends[1 - from]},
+                         .bytes = st->transfer.bytes,
+                         .used = 1};
     char error[160] = "";
     int err = topo_bind_self(point_topo(pt), st->cpus[from]);
 
@@ -53,13 +52,13 @@ static int measure_ceiling(struct point *pt, const struct state *st, unsigned fr
         snprintf(error, sizeof(error), "cannot bind this thread to CPU %u: %s", st->cpus[from],
                  strerror(-err));
     else
-        err = lanes_alloc(&l, point_topo(pt), st->memory, error, sizeof(error));
+        err = transfer_alloc(&t, point_topo(pt), st->memory, error, sizeof(error));
     if (!err) {
-        lanes_fill(&l, 0, pt->common->seed);
-        lanes_fill(&l, 1, pt->common->seed);
-        *gbps = copy_ceiling(lanes_in(&l, 1), lanes_out(&l, 0), l.bytes);
+        transfer_fill(&t, 0, pt->common->seed);
+        transfer_fill(&t, 1, pt->common->seed);
+        *gbps = copy_ceiling(transfer_in(&t, 1), transfer_out(&t, 0), t.bytes);
     }
-    lanes_free(&l);
+    transfer_close(&t);
     return err ? point_reason(pt, err, "%s", error[0] ? error : strerror(-err)) : 0;
 }
 
@@ -69,8 +68,8 @@ static int find_ceiling(struct point *pt, const struct state *st, unsigned from,
     struct ceilings *ceilings = &((struct copy_session *)pt->bench_state)->ceilings;
 
     ceiling_place(place, "copies by one core", &st->cpus[from], 1,
-                  "%zu bytes, from node %u to node %u, memory %d", st->lanes.bytes,
-                  st->lanes.ends[from].index, st->lanes.ends[1 - from].index, st->memory);
+                  "%zu bytes, from node %u to node %u, memory %d", st->transfer.bytes,
+                  st->transfer.ends[from].index, st->transfer.ends[1 - from].index, st->memory);
     if (!ceilings_find(ceilings, place, gbps))
         return 0;
     int err = measure_ceiling(pt, st, from, gbps);
@@ -99,14 +98,14 @@ static int set_limits(struct point *pt, const struct state *st)
     double gbps[3] = {0};
     int err = 0;
 
-    for (unsigned i = 0; !err && i < st->lanes.used; i++) {
+    for (unsigned i = 0; !err && i < st->transfer.used; i++) {
         err = find_ceiling(pt, st, i, pt->series[i].parts.place[0], &gbps[i]);
         gbps[2] += gbps[i];
     }
     if (pt->n_series == 3) /* of both, the sum: a place of its own */
         ceiling_place(pt->series[2].parts.place[0], "copies by two cores, added", st->cpus, 2,
-                      "%zu bytes, nodes %u and %u, memory %d", st->lanes.bytes,
-                      st->lanes.ends[0].index, st->lanes.ends[1].index, st->memory);
+                      "%zu bytes, nodes %u and %u, memory %d", st->transfer.bytes,
+                      st->transfer.ends[0].index, st->transfer.ends[1].index, st->memory);
     for (size_t i = 0; i < pt->n_series; i++) {
         pt->series[i].limit = pt->series[i].parts.rate[0] = gbps[i];
         pt->series[i].parts.share = 1;
@@ -120,11 +119,11 @@ static int set_limits(struct point *pt, const struct state *st)
 
 static int find_ends(struct point *pt, struct state *st)
 {
-    int err = copy_ends(pt, st->lanes.ends);
+    int err = copy_ends(pt, st->transfer.ends);
 
     if (err)
         return err;
-    uint64_t needed = st->lanes.bytes * 2 * st->lanes.used, available = host_available();
+    uint64_t needed = st->transfer.bytes * 2 * st->transfer.used, available = host_available();
     if (needed > available - available / 8)
         return point_reason(pt, -EOPNOTSUPP, "%llu MiB are needed, %llu available",
                             (unsigned long long)(needed >> 20),
@@ -169,23 +168,9 @@ static int take_params(struct point *pt, struct state *st)
     if (err)
         return err;
     st->memory = kinds[p->memory];
-    st->lanes.bytes = p->size;
-    st->lanes.used = p->direction == COPY_BOTH ? 2 : 1;
+    st->transfer.bytes = p->size;
+    st->transfer.used = p->direction == COPY_BOTH ? 2 : 1;
     return 0;
-}
-
-static int open_transfer(struct point *pt, struct state *st)
-{
-    const struct copy_params *p = st->params;
-    struct transfer_config config = {.topo = point_topo(pt),
-                                     .lanes = &st->lanes,
-                                     .cpus = {st->cpus[0], st->cpus[1]},
-                                     .seed = pt->common->seed,
-                                     .corrupt = p->inject == COPY_CORRUPT};
-    int err = transfer_open(&st->transfer, &config);
-
-    return err ? point_reason(pt, err, "the threads that copy cannot be made: %s", strerror(-err))
-               : 0;
 }
 
 static int setup(struct point *pt)
@@ -205,15 +190,20 @@ static int setup(struct point *pt)
         pt->sample_ns = 0;
     else if ((err = set_limits(pt, st)) != 0)
         return err;
-    err = lanes_alloc(&st->lanes, point_topo(pt), st->memory, error, sizeof(error));
-    return err ? point_reason(pt, err, "%s", error) : open_transfer(pt, st);
+    err = transfer_alloc(&st->transfer, point_topo(pt), st->memory, error, sizeof(error));
+    if (err)
+        return point_reason(pt, err, "%s", error);
+    st->transfer.corrupt = p->inject == COPY_CORRUPT;
+    err = transfer_open(&st->transfer, point_topo(pt), st->cpus, pt->common->seed);
+    return err ? point_reason(pt, err, "the threads that copy cannot be made: %s", strerror(-err))
+               : 0;
 }
 
 static int sample(struct point *pt, uint64_t inner, uint64_t *ns)
 {
     struct state *st = pt->state;
 
-    transfer_run(st->transfer, inner, ns);
+    transfer_run(&st->transfer, inner, ns);
     st->runs++;
     return 0;
 }
@@ -222,11 +212,11 @@ static int check(struct point *pt)
 {
     struct state *st = pt->state;
 
-    transfer_verify(st->transfer, pt->common->seed + 1);
-    if (transfer_wrong(st->transfer))
+    transfer_verify(&st->transfer, pt->common->seed + 1);
+    if (st->transfer.wrong)
         return point_reason(pt, -EBADMSG, "wrong data in %llu of %llu messages that were looked at",
-                            (unsigned long long)transfer_wrong(st->transfer),
-                            (unsigned long long)(st->runs + 1) * st->lanes.used);
+                            (unsigned long long)st->transfer.wrong,
+                            (unsigned long long)(st->runs + 1) * st->transfer.used);
     return 0;
 }
 
@@ -235,7 +225,7 @@ static int evidence(struct point *pt)
     struct state *st = pt->state;
     char text[96];
 
-    if (st->lanes.used == 2)
+    if (st->transfer.used == 2)
         snprintf(pt->evidence, sizeof(pt->evidence), "forward by cpu%u, back by cpu%u", st->cpus[0],
                  st->cpus[1]);
     else
@@ -248,7 +238,7 @@ static int evidence(struct point *pt)
     for (unsigned end = 0; end < 2; end++) {
         struct host_where where;
 
-        lanes_where(&st->lanes, end, &where);
+        transfer_where(&st->transfer, end, &where);
         double share = host_huge_share(&where);
         evidence_add(pt->evidence, sizeof(pt->evidence), "%s: %s", end ? "destination" : "source",
                      host_where_text(&where, text, sizeof(text)));
@@ -265,8 +255,7 @@ static void teardown(struct point *pt)
 
     if (!st)
         return;
-    transfer_close(st->transfer);
-    lanes_free(&st->lanes);
+    transfer_close(&st->transfer);
     free(st);
 }
 

@@ -24,17 +24,14 @@
 
 enum request {
     ASK_ALLOC = 1, /* struct copy_remote_order; struct copy_remote_memory */
-    ASK_FILL,      /* struct which; - */
-    ASK_POISON,    /* struct which; - */
-    ASK_SPOIL,     /* struct which; - */
-    ASK_CHECK,     /* struct which; uint64_t, where it is wrong */
+    ASK_DO,        /* struct deed; uint64_t, where it is wrong */
     ASK_FREE,      /* -; - */
     REQUESTS
 };
 
-struct which {
-    uint32_t memory, reserved;
-    uint64_t seed; /* of its data, where that matters */
+struct deed {
+    uint32_t what, memory; /* enum copy_remote_deed */
+    uint64_t seed;         /* of its data, where that matters */
 };
 
 enum state { EMPTY, HELD };
@@ -140,58 +137,33 @@ static int alloc(struct talk_server *t, const void *data, size_t len)
     return 0;
 }
 
-/* NULL: there is none of that number. */
-static struct gpu_copy_memory *memory_of(struct talk_server *t, const void *data, uint64_t *seed)
+static int act(struct talk_server *t, const void *data, size_t len)
 {
-    struct which which;
-
-    memcpy(&which, data, sizeof(which));
-    *seed = which.seed;
-    if (which.memory < COPY_REMOTE_MEMORIES && of(t)->memory[which.memory].at)
-        return &of(t)->memory[which.memory];
-    say(t, -EPROTO, "it was asked for memory that it has not");
-    return NULL;
-}
-
-static int fill(struct talk_server *t, const void *data, size_t len)
-{
-    uint64_t seed;
-    struct gpu_copy_memory *m = memory_of(t, data, &seed);
+    size_t wrong_at = COPY_MEMORY_RIGHT;
+    uint64_t *wrong = t->body;
+    struct deed deed;
+    int err;
 
     (void)len;
-    return m ? driver_said(t, gpu_copy_memory_fill(m, seed, false)) : -EPROTO;
-}
-
-static int poison(struct talk_server *t, const void *data, size_t len)
-{
-    uint64_t seed;
-    struct gpu_copy_memory *m = memory_of(t, data, &seed);
-
-    (void)len;
-    return m ? driver_said(t, gpu_copy_memory_poison(m)) : -EPROTO;
-}
-
-static int spoil(struct talk_server *t, const void *data, size_t len)
-{
-    uint64_t seed;
-    struct gpu_copy_memory *m = memory_of(t, data, &seed);
-
-    (void)len;
-    return m ? driver_said(t, gpu_copy_memory_spoil(m)) : -EPROTO;
-}
-
-static int check(struct talk_server *t, const void *data, size_t len)
-{
-    uint64_t seed, *wrong = t->body;
-    struct gpu_copy_memory *m = memory_of(t, data, &seed);
-    size_t wrong_at = 0;
-
-    (void)len;
-    if (!m)
-        return -EPROTO;
-    int err = driver_said(t, gpu_copy_memory_check(m, seed, false, &wrong_at));
+    memcpy(&deed, data, sizeof(deed));
+    if (deed.memory >= COPY_REMOTE_MEMORIES || !of(t)->memory[deed.memory].at)
+        return say(t, -EPROTO, "it was asked for memory that it has not");
+    struct gpu_copy_memory *m = &of(t)->memory[deed.memory];
+    switch (deed.what) {
+    case COPY_REMOTE_FILL:
+        err = gpu_copy_memory_fill(m, deed.seed, false);
+        break;
+    case COPY_REMOTE_POISON:
+        err = gpu_copy_memory_poison(m);
+        break;
+    case COPY_REMOTE_SPOIL:
+        err = gpu_copy_memory_spoil(m);
+        break;
+    default:
+        err = gpu_copy_memory_check(m, deed.seed, false, &wrong_at);
+    }
     *wrong = wrong_at == COPY_MEMORY_RIGHT ? UINT64_MAX : wrong_at;
-    return err;
+    return driver_said(t, err);
 }
 
 static int release(struct talk_server *t, const void *data, size_t len)
@@ -204,17 +176,14 @@ static int release(struct talk_server *t, const void *data, size_t len)
 static const struct talk_request requests[REQUESTS] = {
     [ASK_ALLOC] = {sizeof(struct copy_remote_order), sizeof(struct copy_remote_memory), EMPTY,
                    EMPTY, HELD, TALK_NEVER, alloc},
-    [ASK_FILL] = {sizeof(struct which), 0, HELD, HELD, HELD, TALK_NEVER, fill},
-    [ASK_POISON] = {sizeof(struct which), 0, HELD, HELD, HELD, TALK_NEVER, poison},
-    [ASK_SPOIL] = {sizeof(struct which), 0, HELD, HELD, HELD, TALK_NEVER, spoil},
-    [ASK_CHECK] = {sizeof(struct which), sizeof(uint64_t), HELD, HELD, HELD, TALK_NEVER, check},
+    [ASK_DO] = {sizeof(struct deed), sizeof(uint64_t), HELD, HELD, HELD, TALK_NEVER, act},
     [ASK_FREE] = {0, 0, EMPTY, HELD, EMPTY, TALK_NEVER, release},
 };
 
 uint32_t copy_remote_protocol(void)
 {
     static const uint32_t layout[] = {
-        0x636f7002, /* of the requests: raise it when their order or meaning changes */
+        0x636f7003, /* of the requests: raise it when their order or meaning changes */
         sizeof(struct copy_remote_order),
         sizeof(struct copy_remote_memory),
     };
@@ -339,34 +308,14 @@ int copy_remote_free(struct copy_remote *r)
     return r->talk.broken ? 0 : ask(r, ASK_FREE, NULL, 0, NULL, 0);
 }
 
-static int ask_of(struct copy_remote *r, enum request request, unsigned memory, uint64_t seed,
-                  uint64_t *reply)
+int copy_remote_do(struct copy_remote *r, enum copy_remote_deed what, unsigned memory,
+                   uint64_t seed, size_t *wrong_at)
 {
-    const struct which which = {.memory = memory, .seed = seed};
-
-    return ask(r, request, &which, sizeof(which), reply, reply ? sizeof(*reply) : 0);
-}
-
-int copy_remote_fill(struct copy_remote *r, unsigned memory, uint64_t seed)
-{
-    return ask_of(r, ASK_FILL, memory, seed, NULL);
-}
-
-int copy_remote_poison(struct copy_remote *r, unsigned memory)
-{
-    return ask_of(r, ASK_POISON, memory, 0, NULL);
-}
-
-int copy_remote_spoil(struct copy_remote *r, unsigned memory)
-{
-    return ask_of(r, ASK_SPOIL, memory, 0, NULL);
-}
-
-int copy_remote_check(struct copy_remote *r, unsigned memory, uint64_t seed, size_t *wrong_at)
-{
+    const struct deed deed = {.what = what, .memory = memory, .seed = seed};
     uint64_t at = 0;
-    int err = ask_of(r, ASK_CHECK, memory, seed, &at);
+    int err = ask(r, ASK_DO, &deed, sizeof(deed), &at, sizeof(at));
 
-    *wrong_at = at == UINT64_MAX ? COPY_MEMORY_RIGHT : (size_t)at;
+    if (wrong_at)
+        *wrong_at = at == UINT64_MAX ? COPY_MEMORY_RIGHT : (size_t)at;
     return err;
 }

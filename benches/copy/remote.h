@@ -51,10 +51,14 @@ struct copy_remote_memory { /* sent as it is */
 int copy_remote_alloc(struct copy_remote *r, const struct copy_remote_order *order,
                       struct copy_remote_memory *memory);
 int copy_remote_free(struct copy_remote *r); /* also where there is none */
-/* As gpu_copy_memory_fill(), _poison(), _spoil() and _check(). */
-int copy_remote_fill(struct copy_remote *r, unsigned memory, uint64_t seed);
-int copy_remote_poison(struct copy_remote *r, unsigned memory);
-int copy_remote_spoil(struct copy_remote *r, unsigned memory);
-int copy_remote_check(struct copy_remote *r, unsigned memory, uint64_t seed, size_t *wrong_at);
+/* As gpu_copy_memory_fill(), _poison(), _spoil() and _check(), which alone has a wrong_at. */
+enum copy_remote_deed {
+    COPY_REMOTE_FILL,
+    COPY_REMOTE_POISON,
+    COPY_REMOTE_SPOIL,
+    COPY_REMOTE_CHECK
+};
+int copy_remote_do(struct copy_remote *r, enum copy_remote_deed what, unsigned memory,
+                   uint64_t seed, size_t *wrong_at);
 
 #endif

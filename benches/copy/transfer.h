@@ -17,41 +17,35 @@
 #include "core/hw/host_buffer.h"
 #include "core/hw/place.h"
 
-struct lanes {
+struct transfer {
     struct place ends[2];
     size_t bytes;  /* of one message */
     unsigned used; /* lanes: 1 or 2 */
+    bool corrupt;  /* for tests: spoil the data */
     struct {
         struct host_buffer src, dst;
     } lane[2];
+    struct team *team;
+    uint64_t count;
+    uint64_t number; /* of the run: what the stamps must say */
+    uint64_t wrong;  /* messages found wrong so far */
 };
 
 /* Allocates what ends, bytes and used ask for, bound to its nodes where there are several,
  * untouched. 0 or -errno with *error. */
-int lanes_alloc(struct lanes *l, const struct topo *topo, enum host_pages memory, char *error,
-                size_t len);
-void lanes_free(struct lanes *l); /* also what an alloc left half-way; a zeroed one is left alone */
+int transfer_alloc(struct transfer *t, const struct topo *topo, enum host_pages memory, char *error,
+                   size_t len);
+/* Then the threads: forward runs on the first CPU, back on the other. 0 or -errno. */
+int transfer_open(struct transfer *t, const struct topo *topo, const unsigned cpus[2],
+                  uint64_t seed);
+void transfer_close(struct transfer *t); /* however far it came; a zeroed one is left alone */
 
 /* What an end sends from and receives in; NULL where it does not. */
-void *lanes_out(const struct lanes *l, unsigned end);
-void *lanes_in(const struct lanes *l, unsigned end);
+void *transfer_out(const struct transfer *t, unsigned end);
+void *transfer_in(const struct transfer *t, unsigned end);
 
 /* Touches an end's memory: the pattern of `seed` to be sent, something else to be overwritten. */
-void lanes_fill(const struct lanes *l, unsigned end, uint64_t seed);
-
-struct transfer;
-
-struct transfer_config {
-    const struct topo *topo;
-    const struct lanes *lanes; /* allocated, untouched; must outlive the transfer */
-    unsigned cpus[2];          /* forward runs on the first, back on the other */
-    uint64_t seed;
-    bool corrupt; /* for tests: spoil the data */
-};
-
-/* 0 or -errno. */
-int transfer_open(struct transfer **t, const struct transfer_config *config);
-void transfer_close(struct transfer *t); /* NULL is left alone */
+void transfer_fill(const struct transfer *t, unsigned end, uint64_t seed);
 
 /* Moves `count` messages in each direction that there is. ns[0]: of the thread that copies forward;
  * with two lanes also ns[1]: of the one back, ns[2]: from the first start to the last end. */
@@ -59,9 +53,8 @@ void transfer_run(struct transfer *t, uint64_t count, uint64_t ns[3]);
 
 /* Copies one message of fresh data and compares all of it. Wrong data is counted. */
 void transfer_verify(struct transfer *t, uint64_t seed);
-uint64_t transfer_wrong(const struct transfer *t); /* messages found wrong so far */
 
 /* Where an end's pages lie. */
-void lanes_where(const struct lanes *l, unsigned end, struct host_where *where);
+void transfer_where(const struct transfer *t, unsigned end, struct host_where *where);
 
 #endif

@@ -45,30 +45,12 @@ static void run_member(void *arg, unsigned thread, unsigned threads)
     run->loop->run(run->turns, run->in, run->out + (size_t)thread * CEILING_OUT_BYTES);
 }
 
-/* Operands that keep sums finite: 0x3e.. read as a float, a bf16 or a double is a fraction; read
- * as bytes they are small. */
-static void fill_operands(unsigned char *in)
-{
-    for (unsigned i = 0; i < CEILING_IN_BYTES; i++)
-        in[i] = (unsigned char)(i & 1 ? 0x3e : 0x10 + i % 61);
-}
-
 static uint64_t run_once(struct team *team, struct run *run)
 {
     uint64_t ns;
 
     team_run(team, run_member, run, &ns, run->each_ns);
     return ns;
-}
-
-/* Each thread at its own speed: cores of two kinds do not wait for each other. */
-static double rate_of(const struct run *run, unsigned threads)
-{
-    double operations = run->loop->operations * (double)run->turns, rate = 0;
-
-    for (unsigned i = 0; i < threads; i++)
-        rate += operations / (double)(run->each_ns[i] ? run->each_ns[i] : 1);
-    return rate;
 }
 
 static double best_rate(struct team *team, struct run *run, int runs)
@@ -82,7 +64,10 @@ static double best_rate(struct team *team, struct run *run, int runs)
     }
     for (int i = 0; i < runs; i++) {
         run_once(team, run);
-        double rate = rate_of(run, team_size(team));
+        /* Each thread at its own speed: cores of two kinds do not wait for each other. */
+        double operations = run->loop->operations * (double)run->turns, rate = 0;
+        for (unsigned k = 0; k < team_size(team); k++)
+            rate += operations / (double)(run->each_ns[k] ? run->each_ns[k] : 1);
         best = rate > best ? rate : best;
     }
     return best;
@@ -132,7 +117,10 @@ int ceiling_measure(const struct ceiling_loop *const *loops, size_t n_loops,
     char *out = xaligned(64, (size_t)n * CEILING_OUT_BYTES);
     uint64_t *each_ns = xcalloc(n, sizeof(*each_ns));
     struct run run = {.in = in, .out = out, .each_ns = each_ns};
-    fill_operands(in);
+    /* Operands that keep sums finite: 0x3e.. read as a float, a bf16 or a double is a fraction;
+     * read as bytes they are small. */
+    for (unsigned i = 0; i < CEILING_IN_BYTES; i++)
+        in[i] = (unsigned char)(i & 1 ? 0x3e : 0x10 + i % 61);
     race(team, &run, loops, n_loops, best);
     team_close(team);
     free(in);

@@ -132,17 +132,6 @@ static int open_operands(struct gpu_run *r)
     return err ? gpu_failed(r, err) : 0;
 }
 
-/* Too small a memory for operands that L2 cannot hold: the row must not pass for a usual one. */
-static void remark_cached(const struct gpu_run *r)
-{
-    uint64_t bytes = gpu_operands_bytes(&r->operands), l2 = gpu_base(r->gpu)->facts.l2_bytes;
-
-    if (bytes - bytes / r->operands.sets < GPU_OPERANDS_CACHES * l2)
-        point_reason(r->base.pt, 0,
-                     "only %llu sets of operands fit into the memory: L2 may hold part of them",
-                     (unsigned long long)r->operands.sets);
-}
-
 static int queue_product(void *arg, struct gpu_stream *stream, uint64_t i)
 {
     struct gpu_run *r = arg;
@@ -215,22 +204,17 @@ static const char *candidate_text(const struct gpu_run *r, unsigned i, char text
     return text;
 }
 
-/* The candidate of this text; n: none. */
-static unsigned find_kept(const struct gpu_run *r, unsigned n)
-{
-    char one[20];
-    unsigned i = 0;
-
-    while (i < n && strcmp(candidate_text(r, i, one), r->base.request.algorithm) != 0)
-        i++;
-    return i;
-}
-
 /* Takes what an earlier launch chose, if it is no slower here than the heuristics' choice. Leaves
  * r->decided false if there is no such choice. */
 static int take_kept(struct gpu_run *r, unsigned n)
 {
-    unsigned kept = find_kept(r, n), ways[] = {0, kept};
+    /* The candidate of this text; n: none. */
+    unsigned kept = 0;
+    char one[20];
+
+    while (kept < n && strcmp(candidate_text(r, kept, one), r->base.request.algorithm) != 0)
+        kept++;
+    unsigned ways[] = {0, kept};
     struct search_result result = {.best = 1};
     int err = 0;
 
@@ -287,15 +271,6 @@ static int plan(struct gpu_run *r, unsigned *n)
     return err ? gpu_failed(r, err) : 0;
 }
 
-/* For later launches of the case, unless the contest was cut short or disturbed. */
-static void show_choice(const struct gpu_run *r)
-{
-    char text[20];
-
-    if (r->decided)
-        point_column(r->base.pt, "algorithm", "%s", candidate_text(r, r->candidate, text));
-}
-
 static void show_gap(const struct gpu_run *r)
 {
     struct point *pt = r->base.pt;
@@ -324,6 +299,7 @@ static int gpu_begin(struct gemm_run *run, const struct gemm_shape *shape, bool 
 {
     struct gpu_run *r = (struct gpu_run *)run;
     unsigned n = 0;
+    char text[20];
     int err;
 
     run->shape = *shape;
@@ -340,10 +316,16 @@ static int gpu_begin(struct gemm_run *run, const struct gemm_shape *shape, bool 
         gpu_failed(r, err);
     if (err)
         return err;
-    remark_cached(r);
+    /* Too small a memory for operands that L2 cannot hold: the row must not pass for a usual one. */
+    uint64_t bytes = gpu_operands_bytes(&r->operands), l2 = gpu_base(r->gpu)->facts.l2_bytes;
+    if (bytes - bytes / r->operands.sets < GPU_OPERANDS_CACHES * l2)
+        point_reason(r->base.pt, 0,
+                     "only %llu sets of operands fit into the memory: L2 may hold part of them",
+                     (unsigned long long)r->operands.sets);
     if (run->request.library->candidates > 1 && !brief) {
         show_gap(r);
-        show_choice(r);
+        if (r->decided) /* not where the contest was cut short or disturbed */
+            point_column(r->base.pt, "algorithm", "%s", candidate_text(r, r->candidate, text));
     }
     r->products = 0;
     err = gpu_operands_poison(&r->operands); /* results of others than the choice are none of its */

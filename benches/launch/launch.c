@@ -53,47 +53,27 @@ static const struct opt_scope allocations = {
 static const struct opt options[] = {
     {.name = "device",
      .letter = 'd',
-     .type = OPT_CUSTOM,
-     .flags = OPT_LIST | OPT_COLUMN | OPT_PLACE,
-     AT(device),
-     .def = "cuda",
-     .arg = "cuda[:N]",
-     .parse = place_read_gpu,
+     OPT_READ(OPT_SWEPT | OPT_PLACE, device, "cuda", "cuda[:N]", place_read_gpu),
      .expand = place_words,
      .help = "the GPU; gpus: each of them"},
     {.name = "op",
-     .type = OPT_CHOICE,
-     .flags = OPT_LIST | OPT_COLUMN,
-     AT(op),
-     .def = "launch,launch-complete,launch-rate,graph,graph-complete,stream-sync,event,event-query,"
-            "alloc,alloc-ordered,pinned-alloc,driver-call,copy-small",
-     .choices = launch_names,
+     OPT_WORD(
+         OPT_SWEPT, op,
+         "launch,launch-complete,launch-rate,graph,graph-complete,stream-sync,event,event-query,"
+         "alloc,alloc-ordered,pinned-alloc,driver-call,copy-small",
+         launch_names),
      .help = "operation: see docs/launch.md"},
     {.name = "nodes",
-     .type = OPT_U64,
-     .flags = OPT_COLUMN,
-     AT(nodes),
-     .def = "20",
-     .min = 1,
-     .max = 100000,
+     OPT_NUMBER(OPT_U64, OPT_COLUMN, nodes, "20", 1, 100000),
      .scope = &graphs,
      .help = "number of kernels in a graph"},
     {.name = "size",
      .letter = 's',
-     .type = OPT_SIZE,
-     .flags = OPT_COLUMN,
-     AT(size),
-     .def = "4K",
-     .min = 1,
+     OPT_NUMBER(OPT_SIZE, OPT_COLUMN, size, "4K", 1, 0),
      .scope = &allocations,
      .help = "size of an allocation"},
     {.name = "node",
-     .type = OPT_CUSTOM,
-     .flags = OPT_LIST | OPT_COLUMN,
-     AT(node),
-     .def = "near",
-     .arg = "near|any|N",
-     .parse = parse_node,
+     OPT_READ(OPT_SWEPT, node, "near", "near|any|N", parse_node),
      .left_by = "near",
      .help = "NUMA node of the calling CPU; near: the GPU's node"},
     {.name = NULL},
@@ -115,25 +95,6 @@ static int possible(struct point *pt)
     return 0;
 }
 
-static int find_gpu(struct point *pt, const char *name, struct gpu **gpu)
-{
-    char error[160] = "";
-    struct place place;
-    int err = place_parse(name, PLACE_GPU, &place, error, sizeof(error));
-
-    if (err)
-        return point_reason(pt, err, "%s", error);
-    return point_gpu(pt, place.index, gpu);
-}
-
-/* Memory that the operation takes when asked for so many bytes; 0: it takes none. */
-static uint64_t needs_of(const struct launch_op *op, uint64_t bytes)
-{
-    if (!(op->flags & LAUNCH_BYTES))
-        return 0;
-    return op->flags & LAUNCH_KEEPS && bytes <= UINT64_MAX / 2 ? 2 * bytes : bytes;
-}
-
 /* What there is for it now. 0, or -errno (see gpu_error()). */
 static int free_for(struct gpu *gpu, const struct launch_op *op, uint64_t *bytes)
 {
@@ -151,7 +112,10 @@ static int free_for(struct gpu *gpu, const struct launch_op *op, uint64_t *bytes
 /* Memory that the operation takes must be there: else it is not the call that is measured. */
 static int check_room(struct point *pt, struct gpu *gpu, const struct launch_op *op, uint64_t bytes)
 {
-    uint64_t need = needs_of(op, bytes), has = UINT64_MAX;
+    uint64_t has = UINT64_MAX, need = !(op->flags & LAUNCH_BYTES) ? 0
+                                      : op->flags & LAUNCH_KEEPS && bytes <= UINT64_MAX / 2
+                                          ? 2 * bytes
+                                          : bytes;
     int err = need ? free_for(gpu, op, &has) : 0;
 
     if (err)
@@ -195,31 +159,30 @@ static int bind_to(struct point *pt, struct state *st, int node)
     return 0;
 }
 
-static void choose_series(struct point *pt, const struct launch_op *op, uint64_t nodes)
-{
-    bool many = op->flags & LAUNCH_MANY;
-
-    point_series(pt, many ? "interval" : "latency", "us", 0);
-    if (many || !strcmp(op->name, "graph-complete"))
-        point_series(pt, "rate", "Mop/s", (double)nodes);
-    if (many) {
-        pt->sample_ns = MANY_SAMPLE_NS;
-        pt->max_samples = pt->max_samples < MANY_SAMPLES ? pt->max_samples : MANY_SAMPLES;
-    }
-}
-
 static int setup(struct point *pt)
 {
     const struct params *p = pt->params;
     const struct launch_op *op = launch_find(launch_names[p->op]);
     struct state *st = pt->state = xcalloc(1, sizeof(*st));
     struct gpu *gpu = NULL;
+    char error[160] = "";
+    struct place place;
 
     if (!point_topo(pt))
         return -EIO;
     st->params = p;
-    choose_series(pt, op, op->flags & LAUNCH_NODES ? p->nodes : 1);
-    int err = find_gpu(pt, p->device, &gpu);
+    bool many = op->flags & LAUNCH_MANY;
+    point_series(pt, many ? "interval" : "latency", "us", 0);
+    if (many || !strcmp(op->name, "graph-complete"))
+        point_series(pt, "rate", "Mop/s", op->flags & LAUNCH_NODES ? (double)p->nodes : 1);
+    if (many) {
+        pt->sample_ns = MANY_SAMPLE_NS;
+        pt->max_samples = pt->max_samples < MANY_SAMPLES ? pt->max_samples : MANY_SAMPLES;
+    }
+    int err = place_parse(p->device, PLACE_GPU, &place, error, sizeof(error));
+    if (err)
+        return point_reason(pt, err, "%s", error);
+    err = point_gpu(pt, place.index, &gpu);
     if (err)
         return err;
     point_option(pt, "device", "%s:%u", gpu_ops(gpu)->name, gpu_base(gpu)->index);

@@ -56,14 +56,6 @@ int chase_build(struct chase *c, void *at, size_t bytes, uint64_t seed)
 #define PAGE_LINES (CHASE_PAGE / CHASE_LINE)
 #define PAGE_HOPS  (PAGE_LINES / 2)
 
-/* The lines of one page that the cycle visits, in its order. */
-static void order_page(struct rng *rng, uint32_t page, uint32_t *order)
-{
-    for (uint32_t i = 0; i < PAGE_HOPS; i++)
-        order[i] = page * PAGE_LINES + 2 * i + (uint32_t)rng_below(rng, 2);
-    rng_shuffle_u32(rng, order, PAGE_HOPS);
-}
-
 int chase_build_pages(struct chase *c, void *at, size_t bytes, uint64_t seed)
 {
     uint64_t pages = bytes / CHASE_PAGE;
@@ -78,8 +70,13 @@ int chase_build_pages(struct chase *c, void *at, size_t bytes, uint64_t seed)
         return err;
     c->order = calloc(c->lines, sizeof(*c->order));
     rng_seed(&rng, seed + 2);
-    for (uint64_t i = 0; c->order && i < pages; i++)
-        order_page(&rng, page_order[i], c->order + i * PAGE_HOPS);
+    for (uint64_t i = 0; c->order && i < pages; i++) {
+        /* The lines of one page that the cycle visits, in its order. */
+        uint32_t *order = c->order + i * PAGE_HOPS;
+        for (uint32_t k = 0; k < PAGE_HOPS; k++)
+            order[k] = page_order[i] * PAGE_LINES + 2 * k + (uint32_t)rng_below(&rng, 2);
+        rng_shuffle_u32(&rng, order, PAGE_HOPS);
+    }
     free(page_order);
     if (!c->order)
         return -ENOMEM;

@@ -26,28 +26,22 @@ static uint64_t seed_of(const struct gpu_arrays *x, unsigned which)
     return 2 * x->seed + which;
 }
 
-static int fill_from(struct gpu_arrays *x, struct gpu_kernel *fill, char *at, uint64_t bytes,
-                     unsigned which)
-{
-    struct gpu_fill_args args = {.dst = at,
-                                 .count = bytes / gpu_value_bytes(x->type),
-                                 .seed = seed_of(x, which),
-                                 .type = x->type,
-                                 .kind = GPU_RANDOM};
-
-    return gpu_ops(x->gpu)->launch(x->stream, fill, gpu_base(x->gpu)->facts.sms * FILL_PER_SM,
-                                   FILL_BLOCK, &args);
-}
-
 static int fill(struct gpu_arrays *x, char *at, unsigned which)
 {
     uint64_t step = x->period ? x->period : x->bytes;
     struct gpu_kernel *kernel;
     int err = gpu_ops(x->gpu)->kernel(x->gpu, "fill", &kernel);
 
-    for (uint64_t done = 0; !err && done < x->bytes; done += step)
-        err =
-            fill_from(x, kernel, at + done, x->bytes - done < step ? x->bytes - done : step, which);
+    for (uint64_t done = 0; !err && done < x->bytes; done += step) {
+        uint64_t bytes = x->bytes - done < step ? x->bytes - done : step;
+        struct gpu_fill_args args = {.dst = at + done,
+                                     .count = bytes / gpu_value_bytes(x->type),
+                                     .seed = seed_of(x, which),
+                                     .type = x->type,
+                                     .kind = GPU_RANDOM};
+        err = gpu_ops(x->gpu)->launch(x->stream, kernel, gpu_base(x->gpu)->facts.sms * FILL_PER_SM,
+                                      FILL_BLOCK, &args);
+    }
     return err;
 }
 

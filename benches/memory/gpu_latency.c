@@ -86,18 +86,6 @@ static int build_chain(struct state *st, uint64_t seed)
     return err;
 }
 
-static int take_memory(struct state *st)
-{
-    const struct gpu_ops *ops = gpu_ops(st->gpu);
-    int err = ops->alloc(st->gpu, GPU_DEVICE, st->lines * LINE, (void **)&st->chain);
-
-    if (!err)
-        err = ops->alloc(st->gpu, GPU_DEVICE, sizeof(*st->end), (void **)&st->end);
-    if (!err)
-        err = ops->alloc(st->gpu, GPU_PINNED, STAGING_BYTES, (void **)&st->staging);
-    return err;
-}
-
 static int queue_chase(void *arg, struct gpu_stream *stream, uint64_t hops)
 {
     struct state *st = arg;
@@ -119,17 +107,6 @@ static int queue_hops(void *arg, struct gpu_stream *stream, uint64_t i)
     return queue_chase(hops->st, stream, hops->n);
 }
 
-/* One line that leads back to itself. */
-static int spoil(struct state *st)
-{
-    const struct gpu_ops *ops = gpu_ops(st->gpu);
-    const uint64_t *at = place_after(st, 0);
-
-    st->staging[0] = (uintptr_t)at;
-    int err = ops->copy(st->timer.stream, (void *)at, st->staging, sizeof(*at));
-    return err ? err : ops->stream_wait(st->timer.stream);
-}
-
 static int setup_device(struct point *pt, struct state *st)
 {
     uint64_t bytes = st->lines * LINE;
@@ -138,15 +115,24 @@ static int setup_device(struct point *pt, struct state *st)
     if (!err)
         err = gpu_ops(st->gpu)->kernel(st->gpu, "chase", &st->kernel);
     if (!err)
-        err = take_memory(st);
+        err = gpu_ops(st->gpu)->alloc(st->gpu, GPU_DEVICE, st->lines * LINE, (void **)&st->chain);
+    if (!err)
+        err = gpu_ops(st->gpu)->alloc(st->gpu, GPU_DEVICE, sizeof(*st->end), (void **)&st->end);
+    if (!err)
+        err = gpu_ops(st->gpu)->alloc(st->gpu, GPU_PINNED, STAGING_BYTES, (void **)&st->staging);
     if (!err)
         err = build_chain(st, pt->common->seed);
     if (!err && bytes <= gpu_base(st->gpu)->facts.l2_bytes) { /* once round: the cache holds it */
         err = queue_chase(st, st->timer.stream, st->lines);
         err = err ? err : gpu_ops(st->gpu)->stream_wait(st->timer.stream);
     }
-    if (!err && st->params->inject == MEMORY_CORRUPT)
-        err = spoil(st);
+    if (!err && st->params->inject == MEMORY_CORRUPT) {
+        /* One line that leads back to itself. */
+        const uint64_t *at = place_after(st, 0);
+        st->staging[0] = (uintptr_t)at;
+        err = gpu_ops(st->gpu)->copy(st->timer.stream, (void *)at, st->staging, sizeof(*at));
+        err = err ? err : gpu_ops(st->gpu)->stream_wait(st->timer.stream);
+    }
     pt->sample_ns = bytes < NEAR_BYTES ? NEAR_SAMPLE_NS : FAR_SAMPLE_NS;
     return err ? point_gpu_failed(pt, st->gpu, err) : 0;
 }

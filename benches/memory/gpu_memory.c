@@ -68,25 +68,21 @@ static void add(struct shapes *s, struct gpu_shape shape, uint64_t grid)
         s->all[s->n++] = shape;
 }
 
-/* 1, 2, 4, ... blocks on each SM, as many as fit, and as many as cover the array. */
-static void add_grids(struct shapes *s, struct gpu_shape shape)
-{
-    unsigned each = s->space->blocks_per_sm(s->space->arg, &shape);
-
-    for (unsigned k = 1; k < each; k *= 2)
-        add(s, shape, (uint64_t)k * s->space->sms);
-    if (each)
-        add(s, shape, (uint64_t)each * s->space->sms);
-    if (each && !s->space->resident)
-        add(s, shape, GRID_MAX);
-}
-
 static void list_candidates(struct shapes *s)
 {
     for (size_t u = 0; u < sizeof(unrolls) / sizeof(unrolls[0]); u++)
         for (size_t b = 0; b < sizeof(block_sizes) / sizeof(block_sizes[0]); b++)
-            for (int streaming = 0; streaming < 2; streaming++)
-                add_grids(s, (struct gpu_shape){unrolls[u], streaming, block_sizes[b], 0});
+            for (int streaming = 0; streaming < 2; streaming++) {
+                /* 1, 2, 4, ... blocks on each SM, as many as fit, and as many as cover it all. */
+                struct gpu_shape shape = {unrolls[u], streaming, block_sizes[b], 0};
+                unsigned each = s->space->blocks_per_sm(s->space->arg, &shape);
+                for (unsigned k = 1; k < each; k *= 2)
+                    add(s, shape, (uint64_t)k * s->space->sms);
+                if (each)
+                    add(s, shape, (uint64_t)each * s->space->sms);
+                if (each && !s->space->resident)
+                    add(s, shape, GRID_MAX);
+            }
 }
 
 const char *gpu_shape_word(const struct gpu_shape *shape, char *text, size_t len)
@@ -448,14 +444,6 @@ static int take_kept(struct point *pt, struct gpu_passes *m, struct gpu_shape *s
                                  "plain one: searched again");
 }
 
-/* What the choice is for: number `index` is the GPU's in this process. */
-static void print_problem(const struct gpu_passes *m, char *text, size_t len)
-{
-    snprintf(text, len, "%u/%s/%s/%" PRIu64 "%s", gpu_base(m->gpu)->index,
-             memory_ops[m->params->op], memory_types[m->params->dtype], m->arrays.bytes,
-             must_be_resident(m) ? "/resident" : "");
-}
-
 static int find_tuned(struct point *pt, struct gpu_passes *m, struct gpu_variant *v)
 {
     struct memory_session *session = pt->bench_state;
@@ -470,7 +458,10 @@ static int find_tuned(struct point *pt, struct gpu_passes *m, struct gpu_variant
         snprintf(v->tuning, sizeof(v->tuning), "%s", m->params->tuning);
         return 0;
     }
-    print_problem(m, key, sizeof(key));
+    /* What the choice is for: number `index` is the GPU's in this process. */
+    snprintf(key, sizeof(key), "%u/%s/%s/%" PRIu64 "%s", gpu_base(m->gpu)->index,
+             memory_ops[m->params->op], memory_types[m->params->dtype], m->arrays.bytes,
+             must_be_resident(m) ? "/resident" : "");
     const struct gpu_tuned *tuned = gpu_tunings_find(&session->tunings, key);
     if (!tuned) {
         err = search(m, &fresh);
@@ -626,17 +617,6 @@ static int explain(struct point *pt, struct state *st, int err, const char *erro
     return err ? point_gpu_failed(pt, st->passes.gpu, err) : 0;
 }
 
-/* One more run, over what is no number: what is right afterwards was written by it. */
-static int check_variant(struct state *st, struct gpu_variant *v, char *error, size_t len)
-{
-    uint64_t ns;
-    int err = gpu_arrays_poison(&st->passes.arrays);
-
-    if (!err)
-        err = gpu_variant_run(&st->passes, v, 1, &ns);
-    return err ? err : gpu_arrays_check(&st->passes.arrays, v->scalar, error, len);
-}
-
 static int check(struct point *pt)
 {
     struct state *st = pt->state;
@@ -653,8 +633,16 @@ static int check(struct point *pt)
     if (!err) /* as the last sample left it */
         err = gpu_arrays_check(&st->passes.arrays, st->variants[st->n_variants - 1].scalar, error,
                                sizeof(error));
-    for (unsigned i = 0; !err && i < st->n_variants; i++)
-        err = check_variant(st, &st->variants[i], error, sizeof(error));
+    /* One more run, over what is no number: what is right afterwards was written by it. */
+    for (unsigned i = 0; !err && i < st->n_variants; i++) {
+        uint64_t ns;
+        err = gpu_arrays_poison(&st->passes.arrays);
+        if (!err)
+            err = gpu_variant_run(&st->passes, &st->variants[i], 1, &ns);
+        if (!err)
+            err =
+                gpu_arrays_check(&st->passes.arrays, st->variants[i].scalar, error, sizeof(error));
+    }
     return explain(pt, st, err, error);
 }
 

@@ -119,25 +119,6 @@ static void run_hops(void *arg, unsigned thread, unsigned threads)
     chase_run(hops->chase, hops->n);
 }
 
-static void host_latency_sample(struct host_latency *l, struct team *team, uint64_t inner,
-                                uint64_t *ns)
-{
-    for (int i = 0; i < LATENCY_CHAINS; i++) {
-        struct hops hops = {&l->chains[i], inner};
-
-        if (l->chains[i].order)
-            team_run(team, run_hops, &hops, &ns[i], NULL);
-    }
-}
-
-static int host_latency_check(const struct host_latency *l, struct point *pt)
-{
-    for (int i = 0; i < LATENCY_CHAINS; i++)
-        if (l->chains[i].order && chase_check(&l->chains[i]))
-            return point_reason(pt, -EBADMSG, "wrong data: the chain of pointers leads elsewhere");
-    return 0;
-}
-
 /* ---- The hooks ---- */
 
 struct state {
@@ -189,18 +170,6 @@ const char *memory_host_latency_sizes(void)
     static char text[48]; /* made once, then read only */
 
     return sizes_up_to(LATENCY_FAR_TIMES, text, sizeof(text));
-}
-
-static const struct host_isa *choose_isa(struct point *pt, const struct memory_params *p)
-{
-    struct memory_session *session = pt->bench_state;
-
-    if (!session->isa)
-        session->isa = host_isa_best();
-    const struct host_isa *isa = p->isa ? host_isa_find(memory_isas[p->isa]) : session->isa;
-    if (!isa)
-        point_reason(pt, 0, "this CPU has no '%s'", memory_isas[p->isa]);
-    return isa;
 }
 
 /* Columns that say nothing here are empty; threads are those that ran, not "0". */
@@ -317,21 +286,14 @@ static void set_limit(struct point *pt, const struct state *st)
     }
 }
 
-static kernel_fn *choose_kernel(struct point *pt, const struct state *st,
-                                const struct host_isa *isa)
-{
-    const struct memory_params *p = st->params;
-    uint64_t first = topo_cache_bytes(point_topo(pt), 1);
-    bool near = arrays_set_bytes(&st->arrays) / st->place.threads <= (first ? first : 32768);
-    enum kernel_form form = p->stores == MEMORY_NT ? KERNEL_NT : near ? KERNEL_NEAR : KERNEL_FAR;
-
-    return isa->kernels[p->op][p->dtype][form];
-}
-
 static int setup_bandwidth(struct point *pt, struct state *st)
 {
     const struct memory_params *p = st->params;
-    const struct host_isa *isa = choose_isa(pt, p);
+    struct memory_session *session = pt->bench_state;
+
+    if (!session->isa)
+        session->isa = host_isa_best();
+    const struct host_isa *isa = p->isa ? host_isa_find(memory_isas[p->isa]) : session->isa;
     struct arrays_config config = {.topo = point_topo(pt),
                                    .op = (enum kernel_op)p->op,
                                    .type = (enum kernel_type)p->dtype,
@@ -343,14 +305,18 @@ static int setup_bandwidth(struct point *pt, struct state *st)
     char error[160];
 
     if (!isa)
-        return -EOPNOTSUPP;
+        return point_reason(pt, -EOPNOTSUPP, "this CPU has no '%s'", memory_isas[p->isa]);
     point_column(pt, "isa", "%s", isa->name);
     point_column(pt, "bytes_rule", "stream");
     int err = arrays_open(&st->arrays, &config, st->team, error, sizeof(error));
     if (err)
         return point_reason(pt, err == -ERANGE ? -EOPNOTSUPP : err, "%s", error);
     set_level(pt, st, arrays_set_bytes(&st->arrays));
-    st->kernel = choose_kernel(pt, st, isa);
+    uint64_t first = topo_cache_bytes(point_topo(pt), 1);
+    bool near = arrays_set_bytes(&st->arrays) / st->place.threads <= (first ? first : 32768);
+    st->kernel = isa->kernels[p->op][p->dtype][p->stores == MEMORY_NT ? KERNEL_NT
+                                               : near                 ? KERNEL_NEAR
+                                                                      : KERNEL_FAR];
     if (!st->kernel)
         return point_reason(pt, -EOPNOTSUPP, "'%s' has no non-temporal stores", isa->name);
     find_limit(pt, st);
@@ -450,19 +416,6 @@ int host_memory_possible(struct point *pt)
     return err ? point_reason(pt, err, "%s", error) : 0;
 }
 
-/* What cannot be. */
-static int refuse(struct point *pt, const struct memory_params *p)
-{
-    uint64_t available = host_available();
-
-    if (p->op == MEMORY_LATENCY && p->threads > 1)
-        return point_reason(pt, -EOPNOTSUPP, "latency is that of one thread: --threads 1");
-    if (p->size > available - available / 8)
-        return point_reason(pt, -EOPNOTSUPP, "not enough memory: %llu MiB are available",
-                            (unsigned long long)(available >> 20));
-    return 0;
-}
-
 static int setup(struct point *pt)
 {
     const struct memory_params *p = pt->params;
@@ -484,10 +437,14 @@ static int setup(struct point *pt)
     if (err)
         return point_reason(pt, err, "%s", error);
     err = choose_size(pt, st);
-    if (!err)
-        err = refuse(pt, p);
     if (err)
         return err;
+    uint64_t available = host_available();
+    if (latency && p->threads > 1)
+        return point_reason(pt, -EOPNOTSUPP, "latency is that of one thread: --threads 1");
+    if (p->size > available - available / 8)
+        return point_reason(pt, -EOPNOTSUPP, "not enough memory: %llu MiB are available",
+                            (unsigned long long)(available >> 20));
     set_columns(s, st, latency || !kernel_stores((enum kernel_op)p->op), latency);
     err = team_open(&st->team, topo, st->place.cpus, st->place.threads);
     if (err)
@@ -495,22 +452,22 @@ static int setup(struct point *pt)
     return latency ? setup_latency(pt, st) : setup_bandwidth(pt, st);
 }
 
-/* A scalar of its own for every sample: what the check finds was written by the last one. */
-static int sample_bandwidth(struct state *st, uint64_t inner, uint64_t *ns)
-{
-    arrays_time(&st->arrays, st->team, st->kernel, inner, (double)(3 + st->runs++ % 5), ns);
-    if (st->params->op == KERNEL_READ && !arrays_sums_right(&st->arrays))
-        st->wrong = true;
-    return 0;
-}
-
 static int sample(struct point *pt, uint64_t inner, uint64_t *ns)
 {
     struct state *st = pt->state;
 
-    if (st->params->op != MEMORY_LATENCY)
-        return sample_bandwidth(st, inner, ns);
-    host_latency_sample(&st->latency, st->team, inner, ns);
+    if (st->params->op == MEMORY_LATENCY) {
+        for (int i = 0; i < LATENCY_CHAINS; i++) {
+            struct hops hops = {&st->latency.chains[i], inner};
+            if (st->latency.chains[i].order)
+                team_run(st->team, run_hops, &hops, &ns[i], NULL);
+        }
+        return 0;
+    }
+    /* A scalar of its own for every sample: what the check finds was written by the last one. */
+    arrays_time(&st->arrays, st->team, st->kernel, inner, (double)(3 + st->runs++ % 5), ns);
+    if (st->params->op == KERNEL_READ && !arrays_sums_right(&st->arrays))
+        st->wrong = true;
     return 0;
 }
 
@@ -535,8 +492,11 @@ static int check(struct point *pt)
     struct state *st = pt->state;
     char error[160] = "";
 
+    for (int i = 0; st->params->op == MEMORY_LATENCY && i < LATENCY_CHAINS; i++)
+        if (st->latency.chains[i].order && chase_check(&st->latency.chains[i]))
+            return point_reason(pt, -EBADMSG, "wrong data: the chain of pointers leads elsewhere");
     if (st->params->op == MEMORY_LATENCY)
-        return host_latency_check(&st->latency, pt);
+        return 0;
     if (st->params->inject == MEMORY_CORRUPT && st->params->op != KERNEL_READ)
         arrays_spoil(&st->arrays);
     int err = arrays_check(&st->arrays, st->team, error, sizeof(error));

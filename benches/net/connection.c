@@ -96,11 +96,6 @@ void net_ready_in(struct net_connection *c)
 
 /* ---- Opened and closed ---- */
 
-static bool streams(const struct net_end *e)
-{
-    return e->point->stream[NET_FORWARD] || e->point->stream[NET_REVERSE];
-}
-
 /* Does anything go that way on that connection? A ping that is read comes, and nothing goes. */
 static bool goes(const struct net_end *e, const struct net_connection *c, enum net_direction d)
 {
@@ -132,23 +127,11 @@ static void make_connections(struct net_end *e)
     const struct net_point *p = e->point;
 
     e->still_ns = net_still_ns(e);
-    e->first = streams(e) ? 0 : p->connections;
+    e->first = net_streams(e->point) ? 0 : p->connections;
     e->n = p->connections + (p->ping ? 1 : 0) - e->first;
     e->connections = xaligned(_Alignof(struct net_connection), e->n * sizeof(*e->connections));
     for (unsigned i = 0; i < e->n; i++)
         set_sizes(e, &e->connections[i], e->first + i);
-}
-
-static uint64_t longest(const struct net_end *e)
-{
-    uint64_t most = 1;
-
-    for (unsigned i = 0; i < e->n; i++) {
-        const struct net_connection *c = &e->connections[i];
-        most = c->out_bytes > most ? c->out_bytes : most;
-        most = c->in_bytes > most ? c->in_bytes : most;
-    }
-    return most;
 }
 
 /* While connections are made: is all over, or has the other end ended? */
@@ -168,20 +151,6 @@ static int attend(void *arg)
                ? net_fail(e, -ECONNRESET, "%s ended before its data connections were made",
                           channel_peer(e->channel))
                : 0;
-}
-
-static int check_stream(struct net_end *e)
-{
-    const struct net_point *p = e->point;
-
-    if (!streams(e))
-        return 0;
-    if (e->traits.way != WIRE_BLOCK || p->threads >= p->connections)
-        return 0;
-    return net_fail(e, -EOPNOTSUPP,
-                    "a thread that blocks serves one connection: %u threads for %u connections, "
-                    "or epoll",
-                    p->connections, p->connections);
 }
 
 /* A rail's streams, over its share of the threads. */
@@ -229,18 +198,27 @@ int net_wire_open(struct net_end *e)
     char error[NET_ERROR_BYTES] = "";
 
     e->traits = wire_traits_of(e->ops, &options);
-    int err = check_stream(e);
-    if (err)
-        return err;
+    if (net_streams(e->point) && e->traits.way == WIRE_BLOCK &&
+        e->point->threads < e->point->connections)
+        return net_fail(e, -EOPNOTSUPP,
+                        "a thread that blocks serves one connection: %u threads for %u "
+                        "connections, or epoll",
+                        e->point->connections, e->point->connections);
     make_connections(e);
-    options.message_most = longest(e);
+    options.message_most = 1;
+    for (unsigned i = 0; i < e->n; i++) {
+        const struct net_connection *c = &e->connections[i];
+        uint64_t most = c->out_bytes > c->in_bytes ? c->out_bytes : c->in_bytes;
+        if (most > options.message_most)
+            options.message_most = most;
+    }
     options.links_most = options.workers_most = e->n;
-    err = world_pair(&e->world, e->channel, e->leader, e->same_machine, error, sizeof(error));
+    int err = world_pair(&e->world, e->channel, e->leader, e->same_machine, error, sizeof(error));
     if (!err)
         err = wire_open(&e->wire, e->ops, e->world, &options, error, sizeof(error));
     if (err)
         return net_fail(e, err, "%s", error);
-    err = wire_rails(e->wire, e->leader ? 0 : 1);
+    err = e->wire->ops->rails ? e->wire->ops->rails(e->wire, e->leader ? 0 : 1) : 0;
     if (err)
         return net_wire_failed(e, err);
     e->rails = e->wire->rails;

@@ -60,27 +60,6 @@ static bool is_in(unsigned cpu, const uint32_t *taken, unsigned n)
     return false;
 }
 
-/* Threads of this end that want a CPU of their own. */
-static unsigned threads_of(const struct net_end *e)
-{
-    unsigned n = e->point->ping ? 1 : 0;
-
-    for (int d = 0; d < NET_DIRECTIONS; d++)
-        if (e->point->stream[d] && net_needs_worker(e, net_sends(e, d)))
-            n += e->point->threads;
-    return n ? n : 1;
-}
-
-/* Of a machine that both ends are on, the leader takes half of the cores at most. */
-static unsigned share_of(const struct net_end *e, unsigned n)
-{
-    unsigned want = threads_of(e), half = topo_cores(e->topo) / 2;
-
-    if (e->leader && e->same_machine && want > half)
-        want = half ? half : 1;
-    return want < n ? want : n;
-}
-
 /* Chooses e->cpus: near the first rail's device, none of `taken` if it can be helped. */
 static int choose_cpus(struct net_end *e, const uint32_t *taken, unsigned n_taken)
 {
@@ -99,7 +78,16 @@ static int choose_cpus(struct net_end *e, const uint32_t *taken, unsigned n_take
         n = cpus_of(e->topo, -1, all, sizeof(all) / sizeof(*all));
         node = -1;
     }
-    want = share_of(e, n);
+    /* Of a machine that both ends are on, the leader takes half of the cores at most. */
+    unsigned half = topo_cores(e->topo) / 2;
+    want = e->point->ping ? 1 : 0;
+    for (int d = 0; d < NET_DIRECTIONS; d++)
+        if (e->point->stream[d] && net_needs_worker(e, net_sends(e, d)))
+            want += e->point->threads;
+    want = want ? want : 1;
+    if (e->leader && e->same_machine && want > half)
+        want = half ? half : 1;
+    want = want < n ? want : n;
     e->n_cpus = 0;
     for (int again = 0; again < 2 && !e->n_cpus; again++) /* all are taken: share them */
         for (unsigned i = 0; i < n && e->n_cpus < want && e->n_cpus < NET_WORKERS_MAX; i++)
@@ -114,7 +102,7 @@ static int choose_cpus(struct net_end *e, const uint32_t *taken, unsigned n_take
 /* Bounds of what came from the other end: it proved who it is, not that it is sound. */
 static int check_point(struct net_end *e, const struct net_point *p)
 {
-    bool streams = p->stream[NET_FORWARD] || p->stream[NET_REVERSE];
+    bool streams = net_streams(p);
 
     if (p->message_bytes > NET_BYTES_MAX || p->ping_bytes > NET_BYTES_MAX)
         return net_fail(e, -EINVAL, "messages of more than %llu bytes are out of bounds",
@@ -128,18 +116,6 @@ static int check_point(struct net_end *e, const struct net_point *p)
             "at most %d over %d, of 1 byte or more",
             p->connections, p->threads, (unsigned long long)p->message_bytes, NET_CONNECTIONS_MAX,
             NET_WORKERS_MAX / 2);
-    return 0;
-}
-
-/* By two names, it may be: an interface's and its address. Its rate would count twice in the sum's
- * limit, and the rows be one case. */
-static int check_rails(struct net_end *e)
-{
-    for (unsigned i = 0; i < e->n_rails; i++)
-        for (unsigned k = 0; k < i; k++)
-            if (!strcmp(e->rails[i].name, e->rails[k].name))
-                return net_fail(e, -EINVAL, "'%.64s' is '%s' twice: each device once",
-                                e->local->devices, e->rails[i].name);
     return 0;
 }
 
@@ -167,9 +143,13 @@ int net_end_open(struct net_end *e, const struct net_order *order, struct channe
     err = net_wire_open(e);
     if (err)
         return net_fail(e, err, "%s: %s", e->ops->name, strerror(-err));
-    err = check_rails(e);
-    if (err)
-        return err;
+    /* By two names, it may be: an interface's and its address. Its rate would count twice in the
+     * sum's limit, and the rows be one case. */
+    for (unsigned i = 0; i < e->n_rails; i++)
+        for (unsigned k = 0; k < i; k++)
+            if (!strcmp(e->rails[i].name, e->rails[k].name))
+                return net_fail(e, -EINVAL, "'%.64s' is '%s' twice: each device once",
+                                e->local->devices, e->rails[i].name);
     return choose_cpus(e, order->cpus, order->n_cpus);
 }
 
@@ -193,11 +173,6 @@ void net_end_rails(const struct net_end *e, struct net_rails *rails)
         memcpy(rails->rails, e->rails, e->n_rails * sizeof(*e->rails));
     for (unsigned i = 0; i < e->n_cpus; i++)
         rails->cpus[i] = e->cpus[i];
-}
-
-void net_prove_begin(struct net_end *e)
-{
-    e->path = path_begin();
 }
 
 void net_received(const struct net_end *e, uint64_t *received)
@@ -243,18 +218,10 @@ void net_prove_end(struct net_end *e, const uint64_t *others_received)
     e->path = NULL;
 }
 
-static void less_mark(const struct net_end *e, struct wire_fact *fact)
-{
-    for (size_t i = 0; i < e->n_mark_facts; i++)
-        if (!strcmp(fact->unit, "count") && !strcmp(fact->metric, e->mark_facts[i].metric))
-            fact->value -= e->mark_facts[i].value;
-}
-
 void net_facts_take(struct net_end *e)
 {
     e->n_facts = net_facts(e, e->facts);
-    for (size_t i = 0; i < e->n_facts; i++)
-        less_mark(e, &e->facts[i]);
+    wire_facts_less(e->facts, e->n_facts, e->mark_facts, e->n_mark_facts);
 }
 
 void net_report_make(struct net_end *e, struct net_report *report)

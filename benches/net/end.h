@@ -212,7 +212,7 @@ struct net_end { /* NOLINT(clang-analyzer-optin.performance.Padding): in the ord
     struct net_guard guard;
     pthread_t pong;
     bool pong_started;
-    struct path *path; /* counters at net_prove_begin() */
+    struct path *path; /* counters before the first byte */
     struct path_proof proof;
 };
 
@@ -233,6 +233,11 @@ static inline bool net_drained(const struct net_end *e, unsigned i)
 {
     return atomic_load_explicit(&e->expect_known, memory_order_acquire) &&
            atomic_load_explicit(&e->counts[i].received, memory_order_relaxed) >= e->expect[i];
+}
+
+static inline bool net_streams(const struct net_point *p)
+{
+    return p->stream[NET_FORWARD] || p->stream[NET_REVERSE];
 }
 
 /* What goes that way is sent by this end. */
@@ -321,7 +326,6 @@ void net_read(struct net_end *e, struct net_reading *r, uint32_t flags);
 void net_facts_take(struct net_end *e);
 
 /* What this end should have put through each rail since net_workers_start(). */
-void net_prove_begin(struct net_end *e);
 void net_prove_end(struct net_end *e, const uint64_t *others_received);
 void net_received(const struct net_end *e, uint64_t *received); /* of connections, and the ping's */
 void net_report_make(struct net_end *e, struct net_report *report);

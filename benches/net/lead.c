@@ -300,7 +300,7 @@ int net_lead_begin(struct net_lead *l, const struct net_point *point, const stru
     if (!err)
         err = connect_both(l);
     if (!err) {
-        net_prove_begin(&l->end); /* bytes may come as soon as the peer starts */
+        l->end.path = path_begin(); /* bytes may come as soon as the peer starts */
         err = net_lead_ask(l, NET_ASK_START, NULL, 0);
     }
     if (!err)
@@ -398,16 +398,6 @@ static int check_both(struct net_lead *l)
     return err;
 }
 
-static int judge_path(struct net_lead *l)
-{
-    for (int side = 0; side < NET_SIDES; side++)
-        if (l->reports[side].proof.verdict == PATH_ELSEWHERE)
-            return net_lead_fail(l, -EBADMSG, "the bytes went another way: at %s, %s",
-                                 side == NET_OWN ? "this end" : channel_peer(l->channel),
-                                 l->reports[side].proof.text);
-    return 0;
-}
-
 int net_lead_end(struct net_lead *l)
 {
     int err = net_lead_last_reading(l);
@@ -422,9 +412,13 @@ int net_lead_end(struct net_lead *l)
         err = net_lead_ask(l, NET_ASK_REPORT, &l->reports[NET_PEER], sizeof(l->reports[NET_PEER]));
     if (!err && !report_sound(&l->reports[NET_PEER]))
         err = net_lead_fail(l, -EPROTO, "%s reported what cannot be", channel_peer(l->channel));
-    if (!err) {
-        net_report_make(&l->end, &l->reports[NET_OWN]);
-        err = judge_path(l);
-    }
-    return err;
+    if (err)
+        return err;
+    net_report_make(&l->end, &l->reports[NET_OWN]);
+    for (int side = 0; side < NET_SIDES; side++)
+        if (l->reports[side].proof.verdict == PATH_ELSEWHERE)
+            return net_lead_fail(l, -EBADMSG, "the bytes went another way: at %s, %s",
+                                 side == NET_OWN ? "this end" : channel_peer(l->channel),
+                                 l->reports[side].proof.text);
+    return 0;
 }

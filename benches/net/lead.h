@@ -105,16 +105,18 @@ int net_lead_end(struct net_lead *lead);
 /* After net_lead_end(). What the threads of one end, or its machine, have
  * spent since net_lead_mark(). */
 enum net_side { NET_OWN, NET_PEER, NET_SIDES };
+enum net_spent {
+    NET_SPENT_THREADS, /* CPU seconds of all threads that move data */
+    NET_SPENT_MACHINE, /* of the whole machine, less what it spends when idle; NAN: not measured */
+    NET_SPENT_SOFTIRQ, /* the same */
+    NET_SPENT
+};
 struct net_cost {
     double bytes; /* arrived meanwhile, both directions */
     double seconds;
     double cpu_seconds; /* with the readings at both ends in it: what CPUs did fits into that */
-    double threads_s;   /* CPU seconds of all threads that move data */
-    double machine_s;   /* of the whole machine, less what it spends when idle; NAN: not measured */
-    double softirq_s;
+    double spent_s[NET_SPENT];
 };
-/* Blocks of about a second: up to NET_BLOCKS; how many. */
-unsigned net_lead_costs(struct net_lead *lead, enum net_side side, struct net_cost *costs);
 /* Of one thread over all of the sampling: CPU seconds a second. How many threads; cores
  * NULL: only that. */
 unsigned net_lead_threads(struct net_lead *lead, enum net_side side, double *cores);
@@ -146,9 +148,7 @@ struct net_lead {
     uint64_t longest_ns;
     struct net_readings mark, block; /* where sampling began; where the block that is open did */
     struct net_readings final;
-    struct {
-        struct net_cost of[NET_SIDES];
-    } blocks[NET_BLOCKS];
+    struct net_cost blocks[NET_SIDES][NET_BLOCKS]; /* of about a second */
     unsigned n_blocks;
     uint64_t block_ns;
     struct sockaddr_storage address; /* of this end, as the channel has it; AF_UNSPEC: none */

@@ -29,21 +29,6 @@ static const struct net_rate *rate_of(const struct net_lead *l, const struct net
     return &pair->of[counter_of(l, direction)].rates[direction][rail];
 }
 
-/* It proved who it is, not that it is sound. */
-static int check_reading(struct net_lead *l, const struct net_reading *r,
-                         const struct net_reading *last)
-{
-    bool sound = r->n_workers <= NET_WORKERS_MAX && r->now_ns >= last->now_ns;
-
-    for (int d = 0; d < NET_DIRECTIONS; d++)
-        for (unsigned i = 0; i < NIC_RAILS_MAX; i++)
-            sound &= r->rates[d][i].bytes >= last->rates[d][i].bytes &&
-                     r->rates[d][i].messages >= last->rates[d][i].messages;
-    return sound ? 0
-                 : net_lead_fail(l, -EPROTO, "%s reported readings that cannot be",
-                                 channel_peer(l->channel));
-}
-
 static int read_both(struct net_lead *l, struct net_readings *pair, uint32_t flags)
 {
     struct net_readings now;
@@ -55,28 +40,20 @@ static int read_both(struct net_lead *l, struct net_readings *pair, uint32_t fla
     int own_err = atomic_load(&l->end.error_code);
     if (own_err)
         return net_lead_own(l, own_err);
-    if (!err)
-        err = check_reading(l, &now.of[NET_PEER], &l->last.of[NET_PEER]);
-    if (!err)
-        *pair = now;
-    return err;
-}
-
-static bool streams(const struct net_lead *l)
-{
-    return l->end.point->stream[NET_FORWARD] || l->end.point->stream[NET_REVERSE];
-}
-
-/* Connections that share a line fairly end their messages at about the same time. Where a
- * message counts when it is whole, a window of few of them would begin or end in the middle of
- * such a clump. */
-static uint64_t enough_messages(const struct net_lead *l)
-{
-    const struct net_point *p = l->end.point;
-
-    if (l->end.ops->streams)
-        return 0;
-    return CLUMPS * ((p->connections + l->end.n_rails - 1) / l->end.n_rails);
+    if (err)
+        return err;
+    /* It proved who it is, not that it is sound. */
+    const struct net_reading *r = &now.of[NET_PEER], *last = &l->last.of[NET_PEER];
+    bool sound = r->n_workers <= NET_WORKERS_MAX && r->now_ns >= last->now_ns;
+    for (int d = 0; d < NET_DIRECTIONS; d++)
+        for (unsigned i = 0; i < NIC_RAILS_MAX; i++)
+            sound &= r->rates[d][i].bytes >= last->rates[d][i].bytes &&
+                     r->rates[d][i].messages >= last->rates[d][i].messages;
+    if (!sound)
+        return net_lead_fail(l, -EPROTO, "%s reported readings that cannot be",
+                             channel_peer(l->channel));
+    *pair = now;
+    return 0;
 }
 
 /* Does each rate have arrivals between the two? A rate needs two moments: the first reading has
@@ -84,11 +61,18 @@ static uint64_t enough_messages(const struct net_lead *l)
 static bool all_moved(const struct net_lead *l, const struct net_readings *from,
                       const struct net_readings *to)
 {
+    /* Connections that share a line fairly end their messages at about the same time. Where a
+     * message counts when it is whole, a window of few of them would begin or end in the middle of
+     * such a clump. */
+    unsigned rails = l->end.n_rails;
+    uint64_t enough =
+        l->end.ops->streams ? 0 : CLUMPS * ((l->end.point->connections + rails - 1) / rails);
+
     for (int d = 0; d < NET_DIRECTIONS; d++)
-        for (unsigned rail = 0; l->end.point->stream[d] && rail < l->end.n_rails; rail++) {
+        for (unsigned rail = 0; l->end.point->stream[d] && rail < rails; rail++) {
             const struct net_rate *a = rate_of(l, from, d, rail), *b = rate_of(l, to, d, rail);
             if (!a->last_ns || b->bytes <= a->bytes || b->last_ns <= a->last_ns ||
-                b->messages - a->messages < enough_messages(l))
+                b->messages - a->messages < enough)
                 return false;
         }
     return true;
@@ -135,7 +119,7 @@ int net_lead_first_reading(struct net_lead *l)
 
     l->last = (struct net_readings){0};
     int err = read_both(l, &l->last, NET_READ_MACHINE);
-    while (!err && streams(l) && !all_began(l, &l->last)) {
+    while (!err && net_streams(l->end.point) && !all_began(l, &l->last)) {
         if (clock_waited_ns(&wait) > net_still_ns(&l->end))
             return still(l);
         pause_for(&again_ns, NULL);
@@ -179,13 +163,14 @@ static struct net_cost cost_between(const struct net_lead *l, enum net_side side
                             .cpu_seconds = cpu_seconds(a, b)};
 
     for (unsigned i = 0; i < b->n_workers && i < NET_WORKERS_MAX; i++)
-        cost.threads_s += seconds_between(a->worker_ns[i], b->worker_ns[i]);
-    cost.machine_s = cost.softirq_s = NAN;
+        cost.spent_s[NET_SPENT_THREADS] += seconds_between(a->worker_ns[i], b->worker_ns[i]);
+    cost.spent_s[NET_SPENT_MACHINE] = cost.spent_s[NET_SPENT_SOFTIRQ] = NAN;
     if (a->machine_known &&
         b->machine_known) { /* less what it does when idle: NAN where that was not measured */
         const struct net_hello *h = &l->hello[side];
-        cost.machine_s = seconds_between(a->busy_ns, b->busy_ns) - h->idle_cores * cost.seconds;
-        cost.softirq_s =
+        cost.spent_s[NET_SPENT_MACHINE] =
+            seconds_between(a->busy_ns, b->busy_ns) - h->idle_cores * cost.seconds;
+        cost.spent_s[NET_SPENT_SOFTIRQ] =
             seconds_between(a->softirq_ns, b->softirq_ns) - h->idle_softirq * cost.seconds;
     }
     return cost;
@@ -196,14 +181,13 @@ static void merge_blocks(struct net_lead *l)
 {
     for (unsigned i = 0; i < NET_BLOCKS / 2; i++)
         for (int side = 0; side < NET_SIDES; side++) {
-            struct net_cost *a = &l->blocks[2 * i].of[side], *b = &l->blocks[2 * i + 1].of[side];
-            l->blocks[i].of[side] =
-                (struct net_cost){.bytes = a->bytes + b->bytes,
-                                  .seconds = a->seconds + b->seconds,
-                                  .cpu_seconds = a->cpu_seconds + b->cpu_seconds,
-                                  .threads_s = a->threads_s + b->threads_s,
-                                  .machine_s = a->machine_s + b->machine_s,
-                                  .softirq_s = a->softirq_s + b->softirq_s};
+            struct net_cost sum = l->blocks[side][2 * i], *next = &l->blocks[side][2 * i + 1];
+            sum.bytes += next->bytes;
+            sum.seconds += next->seconds;
+            sum.cpu_seconds += next->cpu_seconds;
+            for (int k = 0; k < NET_SPENT; k++)
+                sum.spent_s[k] += next->spent_s[k];
+            l->blocks[side][i] = sum;
         }
     l->n_blocks = NET_BLOCKS / 2;
     l->block_ns *= 2;
@@ -216,7 +200,7 @@ static void end_block(struct net_lead *l, uint64_t at_least_ns)
     if (l->n_blocks == NET_BLOCKS)
         merge_blocks(l);
     for (int side = 0; side < NET_SIDES; side++)
-        l->blocks[l->n_blocks].of[side] = cost_between(l, side, &l->block, &l->last);
+        l->blocks[side][l->n_blocks] = cost_between(l, side, &l->block, &l->last);
     l->n_blocks++;
     l->block = l->last;
 }
@@ -239,21 +223,11 @@ int net_lead_last_reading(struct net_lead *l)
 {
     int err = read_both(l, &l->final, NET_READ_MACHINE);
 
-    if (!err && streams(l)) {
+    if (!err && net_streams(l->end.point)) {
         l->last = l->final;
         end_block(l, l->n_blocks ? NET_BLOCK_NS / 2 : 1);
     }
     return err;
-}
-
-/* Bytes, or messages, a nanosecond: time and bytes belong together, so messages are bytes
- * over their size. */
-static double speed(const struct net_lead *l, const struct net_rate *a, const struct net_rate *b)
-{
-    double bytes_per_ns = (double)(b->bytes - a->bytes) / (double)(b->last_ns - a->last_ns);
-
-    return l->end.point->count_messages ? bytes_per_ns / (double)l->end.point->message_bytes
-                                        : bytes_per_ns;
 }
 
 static uint64_t to_ns(double per_ns)
@@ -272,7 +246,12 @@ static void fill_rates(const struct net_lead *l, const struct net_readings *from
         if (!l->end.point->stream[d])
             continue;
         for (unsigned rail = 0; rail < l->end.n_rails; rail++) {
-            double one = speed(l, rate_of(l, from, d, rail), rate_of(l, to, d, rail));
+            const struct net_rate *a = rate_of(l, from, d, rail), *b = rate_of(l, to, d, rail);
+            /* Bytes, or messages, a nanosecond: time and bytes belong together, so messages are
+             * bytes over their size. */
+            double one = (double)(b->bytes - a->bytes) / (double)(b->last_ns - a->last_ns);
+            if (l->end.point->count_messages)
+                one /= (double)l->end.point->message_bytes;
             ns[n++] = to_ns(one);
             sum += one;
         }
@@ -362,13 +341,6 @@ int net_lead_ping(struct net_lead *l, uint64_t *ns)
     return 0;
 }
 
-unsigned net_lead_costs(struct net_lead *l, enum net_side side, struct net_cost *costs)
-{
-    for (unsigned i = 0; i < l->n_blocks; i++)
-        costs[i] = l->blocks[i].of[side];
-    return l->n_blocks;
-}
-
 unsigned net_lead_threads(struct net_lead *l, enum net_side side, double *cores)
 {
     const struct net_reading *a = &l->mark.of[side], *b = &l->final.of[side];
@@ -381,18 +353,14 @@ unsigned net_lead_threads(struct net_lead *l, enum net_side side, double *cores)
 
 /* ---- The names of rates, and their limits ---- */
 
-static struct wire_load load_of(const struct net_point *p)
-{
-    return (struct wire_load){.verb = (enum rdma_verb)p->rdma.verb,
-                              .message_bytes = p->message_bytes,
-                              .mtu = p->rdma.mtu,
-                              .threads = net_rail_threads(p, 1, p->connections)};
-}
-
 /* The slower end's line is the limit. */
 static void limit_of(struct net_lead *l, unsigned rail, struct net_rate_name *name)
 {
-    const struct wire_load load = load_of(l->end.point);
+    const struct net_point *p = l->end.point;
+    const struct wire_load load = {.verb = (enum rdma_verb)p->rdma.verb,
+                                   .message_bytes = p->message_bytes,
+                                   .mtu = p->rdma.mtu,
+                                   .threads = net_rail_threads(p, 1, p->connections)};
     char source[200];
 
     name->limit_gbps = NAN;
@@ -427,21 +395,6 @@ const char *net_direction_word(const struct net_point *p, enum net_direction d)
                                                         {"both-forward", "both-reverse"}};
 
     return words[p->stream[NET_FORWARD] && p->stream[NET_REVERSE]][d];
-}
-
-/* Where an end's devices share what carries their bytes, limits of each are no limit together: why,
- * of the first such end; else "". */
-static void find_shared(const struct net_lead *l, char *why, size_t len)
-{
-    char text[160];
-
-    why[0] = 0;
-    for (int side = 0; side < NET_SIDES && !why[0]; side++) {
-        const struct net_rails *rails = &l->reports[side].rails;
-        if (nic_rails_add_up(rails->rails, rails->n, text, sizeof(text)))
-            snprintf(why, len, "no limit: at %s, %s", side == NET_OWN ? "this end" : "the peer",
-                     text);
-    }
 }
 
 /* A sum's limit is the sum of its parts', where all are known: else the first that is
@@ -484,7 +437,16 @@ unsigned net_lead_rates(struct net_lead *l, struct net_rate_name *names)
     unsigned n = 0, forward = 0;
     char shared[200];
 
-    find_shared(l, shared, sizeof(shared));
+    /* Where an end's devices share what carries their bytes, limits of each are no limit together:
+     * why, of the first such end; else "". */
+    shared[0] = 0;
+    for (int side = 0; side < NET_SIDES && !shared[0]; side++) {
+        const struct net_rails *rails = &l->reports[side].rails;
+        char why[160];
+        if (nic_rails_add_up(rails->rails, rails->n, why, sizeof(why)))
+            snprintf(shared, sizeof(shared), "no limit: at %s, %s",
+                     side == NET_OWN ? "this end" : "the peer", why);
+    }
     if (streams[NET_FORWARD])
         forward = n = add_direction(l, NET_FORWARD, shared, names, n);
     if (streams[NET_REVERSE])

@@ -95,14 +95,6 @@ static int gpu_memory_take(struct net_gpu *m, size_t bytes, void **at)
     return 0;
 }
 
-static int gpu_memory_export(struct net_gpu *m, void *at, size_t bytes, char *why, size_t len)
-{
-    int fd = -1, err = gpu_ops(m->gpu)->export_memory(m->gpu, at, bytes, &fd);
-
-    snprintf(why, len, "%s", err ? gpu_error(m->gpu) : "");
-    return err ? err : fd;
-}
-
 static int copy(struct net_gpu *m, void *to, const void *from, size_t bytes)
 {
     int err = gpu_ops(m->gpu)->copy(m->stream, to, from, bytes);
@@ -321,7 +313,10 @@ static int expose(struct net_end *e, struct wire_memory *m)
     if (e->gpu) {
         m->bytes = (m->bytes + GPU_ALIGN - 1) / GPU_ALIGN * GPU_ALIGN;
         m->device = e->gpu->name;
-        m->file = gpu_memory_export(e->gpu, m->at, m->bytes, why, sizeof(why));
+        int fd = -1,
+            export_err = gpu_ops(e->gpu->gpu)->export_memory(e->gpu->gpu, m->at, m->bytes, &fd);
+        snprintf(why, sizeof(why), "%s", export_err ? gpu_error(e->gpu->gpu) : "");
+        m->file = export_err ? export_err : fd;
         m->why = why;
     }
     int err = wire_memory_of(e->wire, m);
@@ -353,20 +348,6 @@ static int make_rail_buffers(struct net_end *e, unsigned rail, char **at)
     return err;
 }
 
-/* Where an end may not act, its buffers are ready before it is read or written. */
-static int fill_buffers(struct net_end *e)
-{
-    int err = 0;
-
-    for (unsigned i = 0; i < e->n && !err && e->ops->windows; i++) {
-        struct net_connection *c = &e->connections[i];
-        if (c->out_bytes)
-            err = net_fill(e, c->out, c->out_bytes, net_seed(e, c, WIRE_OUT, 0), false);
-        c->out_ready = c->in_ready = true;
-    }
-    return err;
-}
-
 int net_memory_make(struct net_end *e)
 {
     uint64_t bytes = ALIGN;
@@ -383,5 +364,12 @@ int net_memory_make(struct net_end *e)
     at = e->buffer.at;
     for (unsigned rail = 0; rail < e->n_rails && !err; rail++)
         err = make_rail_buffers(e, rail, &at);
-    return err ? err : fill_buffers(e);
+    /* Where an end may not act, its buffers are ready before it is read or written. */
+    for (unsigned i = 0; i < e->n && !err && e->ops->windows; i++) {
+        struct net_connection *c = &e->connections[i];
+        if (c->out_bytes)
+            err = net_fill(e, c->out, c->out_bytes, net_seed(e, c, WIRE_OUT, 0), false);
+        c->out_ready = c->in_ready = true;
+    }
+    return err;
 }

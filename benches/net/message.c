@@ -176,19 +176,6 @@ static int hear(struct net_end *e, struct net_connection *c, uint8_t *mark)
                           channel_peer(e->channel));
 }
 
-static int there_and_back(struct net_end *e, struct net_connection *c, bool last)
-{
-    uint8_t mark = mark_of(c->pings, last);
-    int err = net_ping_is_read(e) ? pull(e, c, c->link->in.through + c->message_bytes)
-                                  : say_mark(e, c, mark);
-
-    if (!err && !net_ping_is_read(e))
-        err = hear(e, c, &mark);
-    c->pings++;
-    count_turn(e);
-    return err;
-}
-
 static int burst(struct net_end *e, struct net_connection *c, bool last)
 {
     struct net_burst *b = &e->burst;
@@ -198,7 +185,13 @@ static int burst(struct net_end *e, struct net_connection *c, bool last)
 
     b->n = b->taken = 0;
     do {
-        err = there_and_back(e, c, last);
+        uint8_t mark = mark_of(c->pings, last);
+        err = net_ping_is_read(e) ? pull(e, c, c->link->in.through + c->message_bytes)
+                                  : say_mark(e, c, mark);
+        if (!err && !net_ping_is_read(e))
+            err = hear(e, c, &mark);
+        c->pings++;
+        count_turn(e);
         now_ns = clock_now_ns();
         b->ns[b->n++] = now_ns - since_ns;
         since_ns = now_ns;

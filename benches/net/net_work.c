@@ -61,19 +61,6 @@ static void net_rows_series_of(struct point *pt, struct net_session *s,
             add_rate(pt, s, net_direction_word(&s->point, (enum net_direction)d), "");
 }
 
-static void set_limits(struct point *pt, struct net_session *s)
-{
-    for (unsigned i = 0; i < s->n_rates && i < pt->n_series; i++) {
-        double gbps = s->rates[i].limit_gbps; /* of payload; message rates are limited by it, too */
-        double scale = s->point.count_messages ? 1e3 / (double)s->point.message_bytes : 1;
-        if (gbps > 0)
-            pt->series[i].limit = gbps * scale;
-        pt->series[i].limit_kind = s->rates[i].limit_kind;
-        pt->series[i].limit_link = s->rates[i].limit_link;
-        pt->series[i].limit_source = s->rates[i].limit_source;
-    }
-}
-
 static void cpus_text(const struct net_rails *rails, char *text, size_t len)
 {
     size_t at = 0;
@@ -104,26 +91,21 @@ static void set_columns(struct point *pt, struct net_session *s)
                  s->lead->same_machine ? "same machine" : s->lead->hello[NET_PEER].host);
 }
 
-/* Whether threads and buffers are where they were asked to be: not where the peer's own command
- * line says another node, or where no CPU of the device's may be used. */
-static bool is_as_asked(int asked, const struct net_rails *rails)
-{
-    int near = rails->rails[0].node, used = rails->memory_node;
-
-    if (asked == NET_NODE_NEAR)
-        return used == near;
-    return asked == NET_NODE_FAR ? used != near : used == asked;
-}
-
 static void show_node(struct point *pt, const char *option, int asked,
                       const struct net_rails *rails)
 {
-    if (is_as_asked(asked, rails))
+    /* Whether threads and buffers are where they were asked to be: not where the peer's own command
+     * line says another node, or where no CPU of the device's may be used. */
+    int near = rails->rails[0].node, used = rails->memory_node;
+
+    if (asked == NET_NODE_NEAR  ? used == near
+        : asked == NET_NODE_FAR ? used != near
+                                : used == asked)
         return;
-    if (rails->memory_node < 0)
+    if (used < 0)
         point_option(pt, option, "%s", "any");
     else
-        point_option(pt, option, "%d", rails->memory_node);
+        point_option(pt, option, "%d", used);
 }
 
 /* Threads and buffers have one place, which cannot be near devices of two nodes. */
@@ -149,7 +131,15 @@ static void net_rows_series(struct point *pt, struct net_session *s)
     s->n_rates = s->point.ping ? 0 : net_lead_rates(s->lead, s->rates);
     s->cpu_limit[0] = 0;
     net_rows_series_of(pt, s, s->rates, s->n_rates);
-    set_limits(pt, s);
+    for (unsigned i = 0; i < s->n_rates && i < pt->n_series; i++) {
+        double gbps = s->rates[i].limit_gbps; /* of payload; message rates are limited by it, too */
+        double scale = s->point.count_messages ? 1e3 / (double)s->point.message_bytes : 1;
+        if (gbps > 0)
+            pt->series[i].limit = gbps * scale;
+        pt->series[i].limit_kind = s->rates[i].limit_kind;
+        pt->series[i].limit_link = s->rates[i].limit_link;
+        pt->series[i].limit_source = s->rates[i].limit_source;
+    }
     set_columns(pt, s);
     show_node(pt, "node", p->node, &s->lead->reports[NET_OWN].rails);
     show_node(pt, "peer_node", p->peer_node, &s->lead->reports[NET_PEER].rails);
@@ -170,41 +160,32 @@ static struct figure *add_figure(struct point *pt, const char *metric, const cha
 }
 
 /* What one side's threads, or a machine, spent: by blocks of about a second. */
-static void add_cost(struct point *pt, const struct net_cost *costs, unsigned n, const char *side,
-                     const char *scope, double (*of)(const struct net_cost *), const char *remark)
+static void add_cost(struct point *pt, const struct net_lead *l, enum net_side side,
+                     enum net_spent what, const char *remark)
 {
+    static const char *const scopes[] = {[NET_SPENT_THREADS] = "threads",
+                                         [NET_SPENT_MACHINE] = "machine",
+                                         [NET_SPENT_SOFTIRQ] = "softirq"};
+    const char *whose = l->same_machine && what != NET_SPENT_THREADS ? "both" : sides[side];
+    const struct net_cost *costs = l->blocks[side];
     struct figure *per_gb = NULL, *cores = NULL;
+    unsigned n = l->n_blocks;
 
     for (unsigned i = 0; i < n; i++)
-        if (!(of(&costs[i]) >=
+        if (!(costs[i].spent_s[what] >=
               0)) /* not measured; or others did less than before it all, and nobody knows what */
             return;
     if (!n)
         return;
     if (costs[0].bytes > 0)
-        per_gb = add_figure(pt, "cpu_per_gb", "s/GB", side, scope);
-    cores = add_figure(pt, "cpu_cores", "cores", side, scope);
+        per_gb = add_figure(pt, "cpu_per_gb", "s/GB", whose, scopes[what]);
+    cores = add_figure(pt, "cpu_cores", "cores", whose, scopes[what]);
     for (unsigned i = 0; i < n; i++) {
-        figure_value(per_gb, of(&costs[i]) / (costs[i].bytes / 1e9));
-        figure_value(cores, of(&costs[i]) / costs[i].cpu_seconds);
+        figure_value(per_gb, costs[i].spent_s[what] / (costs[i].bytes / 1e9));
+        figure_value(cores, costs[i].spent_s[what] / costs[i].cpu_seconds);
     }
     figure_remark(per_gb, remark);
     figure_remark(cores, remark);
-}
-
-static double of_threads(const struct net_cost *c)
-{
-    return c->threads_s;
-}
-
-static double of_machine(const struct net_cost *c)
-{
-    return c->machine_s;
-}
-
-static double of_softirq(const struct net_cost *c)
-{
-    return c->softirq_s;
 }
 
 static void add_threads(struct point *pt, struct net_session *s, enum net_side side)
@@ -224,33 +205,18 @@ static void add_threads(struct point *pt, struct net_session *s, enum net_side s
     }
 }
 
-/* What others did before is taken off; that they did as much meanwhile nobody knows. */
-static const char *idle_remark(const struct net_lead *lead, enum net_side side, char *text,
-                               size_t len)
-{
-    double cores = lead->hello[side].idle_cores;
-
-    text[0] = 0;
-    if (cores > IDLE_CORES)
-        snprintf(text, len, "%.2f cores were busy with other work before, which is taken off",
-                 cores);
-    return text;
-}
-
 /* Ticks say nothing of a time that has few of them. And a machine cannot have done less than the
  * threads on it: then others did less than before it all, and what was taken off is too much. */
-static bool machine_is_sound(struct net_session *s, enum net_side side)
+static bool machine_is_sound(const struct net_lead *l, enum net_side side)
 {
-    struct net_cost own[NET_BLOCKS], other[NET_BLOCKS];
-    unsigned n = net_lead_costs(s->lead, side, own);
+    const struct net_cost *own = l->blocks[side], *other = l->blocks[NET_PEER - side];
     double machine = 0, threads = 0, seconds = 0;
 
-    net_lead_costs(s->lead, side == NET_OWN ? NET_PEER : NET_OWN, other);
-    for (unsigned i = 0; i < n; i++) {
-        machine += own[i].machine_s;
+    for (unsigned i = 0; i < l->n_blocks; i++) {
+        machine += own[i].spent_s[NET_SPENT_MACHINE];
         seconds += own[i].seconds;
-        threads += own[i].threads_s;
-        threads += s->lead->same_machine ? other[i].threads_s : 0;
+        threads += own[i].spent_s[NET_SPENT_THREADS];
+        threads += l->same_machine ? other[i].spent_s[NET_SPENT_THREADS] : 0;
     }
     return cpu_ticks_tell(seconds) && machine >= MACHINE_LEAST * threads; /* not of NAN */
 }
@@ -258,31 +224,34 @@ static bool machine_is_sound(struct net_session *s, enum net_side side)
 /* Of one machine with both ends on it, the figures are those of both. */
 static void add_costs(struct point *pt, struct net_session *s)
 {
-    struct net_cost costs[NET_BLOCKS];
+    const struct net_lead *l = s->lead;
     char remark[128];
-    bool same = s->lead->same_machine;
 
     for (int side = 0; side < NET_SIDES; side++) {
-        unsigned n = net_lead_costs(s->lead, side, costs);
-        add_cost(pt, costs, n, sides[side], "threads", of_threads, "");
-        if ((!same || side == NET_OWN) && machine_is_sound(s, side)) {
-            add_cost(pt, costs, n, same ? "both" : sides[side], "machine", of_machine,
-                     idle_remark(s->lead, side, remark, sizeof(remark)));
-            add_cost(pt, costs, n, same ? "both" : sides[side], "softirq", of_softirq, "");
+        add_cost(pt, l, side, NET_SPENT_THREADS, "");
+        if ((!l->same_machine || side == NET_OWN) && machine_is_sound(l, side)) {
+            /* What others did before is taken off; that they did as much meanwhile nobody knows. */
+            double idle = l->hello[side].idle_cores;
+            remark[0] = 0;
+            if (idle > IDLE_CORES)
+                snprintf(remark, sizeof(remark),
+                         "%.2f cores were busy with other work before, which is taken off", idle);
+            add_cost(pt, l, side, NET_SPENT_MACHINE, remark);
+            add_cost(pt, l, side, NET_SPENT_SOFTIRQ, "");
         }
         add_threads(pt, s, side);
     }
 }
 
 /* Latency under load means something beside the load alone. */
-static void add_load(struct point *pt, struct net_session *s)
+static void add_load(struct point *pt, const struct net_lead *l)
 {
-    struct net_cost costs[NET_BLOCKS];
-    unsigned n = net_lead_costs(s->lead, NET_OWN, costs);
-    struct figure *load = n ? point_figure(pt, "load_bandwidth", "GB/s") : NULL;
+    struct figure *load = l->n_blocks ? point_figure(pt, "load_bandwidth", "GB/s") : NULL;
 
-    for (unsigned i = 0; i < n; i++)
-        figure_value(load, costs[i].bytes / costs[i].seconds / 1e9);
+    for (unsigned i = 0; i < l->n_blocks; i++) {
+        const struct net_cost *c = &l->blocks[NET_OWN][i];
+        figure_value(load, c->bytes / c->seconds / 1e9);
+    }
 }
 
 /* As other programs have it: it stays below the median of the windows where the rate stalls, since
@@ -305,7 +274,7 @@ static void net_rows_figures(struct point *pt, struct net_session *s)
     if (s->point.connections && !s->point.ping)
         add_average(pt, s);
     if (s->point.connections && s->point.ping)
-        add_load(pt, s);
+        add_load(pt, s->lead);
     else if (s->point.connections && !p->no_cpu)
         add_costs(pt, s);
     for (int side = 0; side < NET_SIDES && s->point.connections; side++) {
@@ -444,33 +413,6 @@ static int need_lead(struct point *pt, struct net_session *s)
     return err;
 }
 
-static void fill_tcp(const struct net_params *p, struct wire_tcp_options *tcp)
-{
-    *tcp = (struct wire_tcp_options){.mode = (uint32_t)p->mode,
-                                     .zerocopy = p->zerocopy,
-                                     .spin = p->wait == 1,
-                                     .busy_poll_us = (uint32_t)p->busy_poll_us,
-                                     .buffer_bytes = p->buffer_bytes,
-                                     .data_port = (uint32_t)p->data_port,
-                                     .segment_bytes = (uint32_t)p->segment_bytes};
-    snprintf(tcp->congestion, sizeof(tcp->congestion), "%s", p->congestion ? p->congestion : "");
-}
-
-static void fill_rdma(const struct net_params *p, struct wire_rdma_options *rdma)
-{
-    *rdma = (struct wire_rdma_options){.verb = (uint32_t)p->verb,
-                                       .connect = (uint32_t)p->connect,
-                                       .depth = (uint32_t)p->depth,
-                                       .signal_every = (uint32_t)p->signal_every,
-                                       .inline_bytes = p->inline_bytes,
-                                       .events = p->completion == 1,
-                                       .mtu = (uint32_t)p->mtu,
-                                       .gid_index = p->gid_index,
-                                       .timeout = (uint32_t)p->timeout,
-                                       .retry = (uint32_t)p->retry,
-                                       .relaxed = p->relaxed == 1};
-}
-
 static struct wire_traits traits_of(const struct net_point *p)
 {
     const struct wire_options options = {.tcp = p->tcp, .rdma = p->rdma};
@@ -496,8 +438,26 @@ void net_point_of(const struct net_params *p, uint64_t seed, struct net_point *p
     }
     if (point->ping)
         point->ping_bytes = p->size;
-    fill_tcp(p, &point->tcp);
-    fill_rdma(p, &point->rdma);
+    point->tcp = (struct wire_tcp_options){.mode = (uint32_t)p->mode,
+                                           .zerocopy = p->zerocopy,
+                                           .spin = p->wait == 1,
+                                           .busy_poll_us = (uint32_t)p->busy_poll_us,
+                                           .buffer_bytes = p->buffer_bytes,
+                                           .data_port = (uint32_t)p->data_port,
+                                           .segment_bytes = (uint32_t)p->segment_bytes};
+    snprintf(point->tcp.congestion, sizeof(point->tcp.congestion), "%s",
+             p->congestion ? p->congestion : "");
+    point->rdma = (struct wire_rdma_options){.verb = (uint32_t)p->verb,
+                                             .connect = (uint32_t)p->connect,
+                                             .depth = (uint32_t)p->depth,
+                                             .signal_every = (uint32_t)p->signal_every,
+                                             .inline_bytes = p->inline_bytes,
+                                             .events = p->completion == 1,
+                                             .mtu = (uint32_t)p->mtu,
+                                             .gid_index = p->gid_index,
+                                             .timeout = (uint32_t)p->timeout,
+                                             .retry = (uint32_t)p->retry,
+                                             .relaxed = p->relaxed == 1};
     if (traits_of(point).way == WIRE_BLOCK && !p->threads)
         point->threads = point->connections;
 }
@@ -686,26 +646,20 @@ int net_bench_sample(struct point *pt, uint64_t inner, uint64_t *ns)
     return err ? point_reason(pt, err, "%s", net_lead_error(s->lead)) : 0;
 }
 
-/* Samples are kept in memory: a time or a number may be asked for that takes more than there
- * is room for. */
-static void tell_cut(struct point *pt, const struct net_session *s)
-{
-    const struct net_params *p = pt->params;
-
-    if ((p->duration_ns || p->iterations) && !pt->enough && s->samples >= pt->max_samples)
-        point_reason(pt, 0,
-                     "it ended at %llu samples (--max-samples), before the %s that was asked for",
-                     (unsigned long long)s->samples, p->iterations ? "number" : "time");
-}
-
 int net_bench_check(struct point *pt)
 {
+    const struct net_params *p = pt->params;
     struct net_session *s = pt->bench_state;
     int err = net_lead_end(s->lead);
 
     if (err)
         return point_reason(pt, err, "%s", net_lead_error(s->lead));
-    tell_cut(pt, s);
+    /* Samples are kept in memory: a time or a number may be asked for that takes more than there is
+     * room for. */
+    if ((p->duration_ns || p->iterations) && !pt->enough && s->samples >= pt->max_samples)
+        point_reason(pt, 0,
+                     "it ended at %llu samples (--max-samples), before the %s that was asked for",
+                     (unsigned long long)s->samples, p->iterations ? "number" : "time");
     net_rows_figures(pt, s);
     net_rows_judge(pt, s);
     return 0;

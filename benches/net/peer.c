@@ -55,19 +55,6 @@ static int hello(struct talk_server *t, const void *data, size_t len)
     return 0;
 }
 
-/* What this end's own command line says goes before what the leader asks. */
-static void add_own(struct net_local *local, const struct net_local *own)
-{
-    if (!own)
-        return;
-    if (own->devices[0])
-        memcpy(local->devices, own->devices, sizeof(local->devices));
-    if (own->node != NET_NODE_NEAR)
-        local->node = own->node;
-    if (own->memory[0])
-        memcpy(local->memory, own->memory, sizeof(local->memory));
-}
-
 static int open_point(struct talk_server *t, const void *data, size_t len)
 {
     struct server *s = of(t);
@@ -83,7 +70,14 @@ static int open_point(struct talk_server *t, const void *data, size_t len)
     o->local.memory[sizeof(o->local.memory) - 1] = 0;
     if (o->n_cpus > NET_WORKERS_MAX)
         return -EPROTO;
-    add_own(&o->local, s->service->own);
+    /* What this end's own command line says goes before what the leader asks. */
+    const struct net_local *own = s->service->own;
+    if (own && own->devices[0])
+        memcpy(o->local.devices, own->devices, sizeof(own->devices));
+    if (own && own->node != NET_NODE_NEAR)
+        o->local.node = own->node;
+    if (own && own->memory[0])
+        memcpy(o->local.memory, own->memory, sizeof(own->memory));
     int err = net_rail_find(&o->local, &rail, t->error, sizeof(t->error));
     if (err)
         return err;
@@ -118,7 +112,7 @@ static int start(struct talk_server *t, const void *data, size_t len)
     struct net_end *e = &of(t)->end;
 
     (void)data, (void)len;
-    net_prove_begin(e);
+    e->path = path_begin();
     int err = net_workers_start(e);
     return err || !e->point->ping ? err : net_pong_start(e);
 }

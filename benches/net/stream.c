@@ -66,34 +66,20 @@ static int post_window(struct net_connection *c, enum wire_side side)
                             : wire_receive(l, c->in, n * c->message_bytes);
 }
 
-static int send_more(struct net_connection *c)
-{
-    const struct wire_flow *out = &c->link->out;
-    uint64_t most = worth(c->link, c->message_bytes);
-    int err = 0;
-
-    while (!err && out->posted - out->through + c->message_bytes <= most)
-        err = wire_send(c->link, c->out, c->message_bytes);
-    return err;
-}
-
-/* All go to the same place. */
-static int receive_more(struct net_connection *c)
-{
-    const struct wire_flow *in = &c->link->in;
-    uint64_t most = worth(c->link, c->in_bytes);
-    int err = 0;
-
-    while (!err && in->posted - in->through + c->in_bytes <= most)
-        err = wire_receive(c->link, c->in, c->in_bytes);
-    return err;
-}
-
+/* Sends come all from the same place, receives go all to one. */
 static int more(struct net_connection *c, enum wire_side side)
 {
+    const struct wire_flow *f = side == WIRE_OUT ? &c->link->out : &c->link->in;
+    uint64_t bytes = side == WIRE_OUT ? c->message_bytes : c->in_bytes;
+    int err = 0;
+
     if (c->link->worker->wire->ops->windows)
         return post_window(c, side);
-    return side == WIRE_OUT ? send_more(c) : receive_more(c);
+    uint64_t most = worth(c->link, bytes);
+    while (!err && f->posted - f->through + bytes <= most)
+        err = side == WIRE_OUT ? wire_send(c->link, c->out, bytes)
+                               : wire_receive(c->link, c->in, bytes);
+    return err;
 }
 
 /* What has moved on connections since they were looked at. */
@@ -131,11 +117,6 @@ static void look_in(struct net_end *e, struct net_connection *c, struct sum *m)
         net_count_add(&e->counts[c->number].received, whole);
 }
 
-static bool is_stopping(const struct net_end *e)
-{
-    return net_stop(e) || atomic_load_explicit(&e->expect_known, memory_order_acquire);
-}
-
 /* What moved in one turn is counted, and more is posted. Where this end ends the stream (`own`),
  * nothing more is once it is to stop: then *left is one less for each connection on which all that
  * was posted is through. */
@@ -152,7 +133,8 @@ static inline int turn(struct net_worker *w, enum wire_side side, bool own, unsi
         err = net_stood_still(e, w->connections, rc, still);
     else
         *still = (struct clock_wait){0};
-    bool stop = own && is_stopping(e);
+    bool stop =
+        own && (net_stop(e) || atomic_load_explicit(&e->expect_known, memory_order_acquire));
     for (unsigned i = 0; i < t->n_moved && !err; i++) {
         struct net_connection *c = &w->connections[t->moved[i] - k->links];
         const struct wire_flow *f = side == WIRE_OUT ? &c->link->out : &c->link->in;
@@ -165,20 +147,6 @@ static inline int turn(struct net_worker *w, enum wire_side side, bool own, unsi
     if (moved.bytes && net_counted_by_sender(e) == w->sends)
         tally_add(&w->tally, moved.bytes, moved.messages);
     return net_over(e) ? -ECANCELED : err;
-}
-
-/* Who acts: of what goes out, and of what comes in where the other end does not act. */
-static int initiate(struct net_worker *w, enum wire_side side)
-{
-    unsigned left = w->n;
-    struct clock_wait still = {0};
-    int err = 0;
-
-    while (left && !err)
-        err = turn(w, side, true, &left, &still);
-    for (unsigned i = 0; i < w->n && !err; i++)
-        err = net_settle(w->end, &w->connections[i]);
-    return err;
 }
 
 static bool all_drained(const struct net_worker *w)
@@ -216,8 +184,15 @@ int net_work(struct net_worker *w)
             net_ready_in(&w->connections[i]);
     for (unsigned i = 0; i < w->n && !err; i++)
         err = more(&w->connections[i], side);
-    if (!err)
-        err = w->sends || !net_needs_worker(e, true) ? initiate(w, side) : receive(w);
+    struct clock_wait still = {0};
+    if (!err && !w->sends && net_needs_worker(e, true)) {
+        err = receive(w);
+    } else { /* who acts: of what goes out, and of what comes in where the other end does not */
+        for (unsigned left = w->n; left && !err;)
+            err = turn(w, side, true, &left, &still);
+        for (unsigned i = 0; i < w->n && !err; i++)
+            err = net_settle(e, &w->connections[i]);
+    }
     if (err && !net_over(e))
         net_wire_failed(e, err);
     return net_over(e) ? atomic_load(&e->error_code) : err;
@@ -329,18 +304,6 @@ void net_workers_end(struct net_end *e)
 
 /* ---- Readings ---- */
 
-static void read_machine(struct net_end *e, struct net_reading *r)
-{
-    struct cpu_reading cpu;
-
-    for (unsigned i = 0; i < e->n_workers; i++)
-        if (e->workers[i].started)
-            r->worker_ns[i] = cpu_of_thread(e->workers[i].thread);
-    r->machine_known = !cpu_read(&cpu);
-    r->busy_ns = cpu.busy_ns;
-    r->softirq_ns = cpu.softirq_ns;
-}
-
 void net_read(struct net_end *e, struct net_reading *r, uint32_t flags)
 {
     if (flags & NET_READ_MARK) /* first: it may wait for counters */
@@ -355,7 +318,14 @@ void net_read(struct net_end *e, struct net_reading *r, uint32_t flags)
             sum->last_ns = sum->last_ns > one.last_ns ? sum->last_ns : one.last_ns;
         }
     }
-    if (flags & NET_READ_MACHINE)
-        read_machine(e, r);
+    struct cpu_reading cpu;
+    for (unsigned i = 0; flags & NET_READ_MACHINE && i < e->n_workers; i++)
+        if (e->workers[i].started)
+            r->worker_ns[i] = cpu_of_thread(e->workers[i].thread);
+    if (flags & NET_READ_MACHINE) {
+        r->machine_known = !cpu_read(&cpu);
+        r->busy_ns = cpu.busy_ns;
+        r->softirq_ns = cpu.softirq_ns;
+    }
     r->now_ns = clock_now_ns();
 }

@@ -35,7 +35,11 @@ static int add_worker(struct workers *w, const struct step_spec *spec,
     double each = (double)collective_type_bytes((enum collective_type)spec->type);
     struct step_plan plan;
     int err = step_plan_make(&plan, spec, layers, worker);
-    double ns = err || spec->compute != STEP_TIMED ? 0 : step_compute_ns(&plan, spec, worker);
+    struct step_stated its = {0};
+
+    if (!err && spec->compute == STEP_TIMED)
+        its = step_stated(&plan, spec, worker);
+    double ns = its.forward_ns + its.backward_ns;
 
     w->most[worker] = ns > 0 ? 1 / ns : INFINITY;
     for (size_t i = 0; i < plan.n_ops && !err; i++) {

@@ -247,13 +247,6 @@ struct step_stated step_stated(const struct step_plan *p, const struct step_spec
     return its;
 }
 
-double step_compute_ns(const struct step_plan *p, const struct step_spec *s, unsigned rank)
-{
-    struct step_stated its = step_stated(p, s, rank);
-
-    return its.forward_ns + its.backward_ns;
-}
-
 double step_update_ns(const struct step_plan *p, const struct step_spec *s, unsigned rank)
 {
     return step_stated(p, s, rank).update_ns;
@@ -371,12 +364,6 @@ static double state_bytes(const struct step_spec *s)
     return (s->update == UPDATE_ADAM ? 2 * kept_bytes(type) : 0) + (narrow && s->update ? 4 : 0);
 }
 
-/* Micro-batches whose activations are kept at once. */
-static unsigned in_flight(const struct step_spec *s, unsigned stage)
-{
-    return s->order == STEP_1F1B && s->pp - stage < s->micro ? s->pp - stage : s->micro;
-}
-
 static struct step_memory server_memory(const struct step_spec *s, const struct step_layer *layers)
 {
     double parameters = 0, each = (double)collective_type_bytes((enum collective_type)s->type);
@@ -409,11 +396,14 @@ struct step_memory step_memory(const struct step_spec *s, const struct step_laye
         rows += l->kind == MODEL_TABLE ? l->output * samples : 0;
         outputs += l->output / (l->split == MODEL_COLUMN ? s->tp : 1);
     }
+    /* Micro-batches whose activations are kept at once. */
+    unsigned in_flight =
+        s->order == STEP_1F1B && s->pp - stage < s->micro ? s->pp - stage : s->micro;
     return (struct step_memory){
         .parameters = each * (parameters / (s->zero > 2 ? n : 1) + fmax(tables, table)),
         .gradients = each * (parameters / (s->zero > 1 ? n : 1) + rows),
         .update = s->servers ? 0 : state_bytes(s) * parameters / (s->zero ? n : 1),
-        .activations = each * outputs * samples * in_flight(s, stage)};
+        .activations = each * outputs * samples * in_flight};
 }
 
 void step_plan_release(struct step_plan *p)

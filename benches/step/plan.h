@@ -187,7 +187,6 @@ uint64_t step_parameters(const struct step_spec *s, const struct step_layer *l);
 
 /* How long a rank computes in its passes, alone, and updates, where that is stated: each, and all of it. */
 double step_update_ns(const struct step_plan *p, const struct step_spec *s, unsigned rank);
-double step_compute_ns(const struct step_plan *p, const struct step_spec *s, unsigned rank);
 struct step_stated {
     double forward_ns, backward_ns, update_ns;
 };

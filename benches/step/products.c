@@ -78,18 +78,6 @@ static size_t find(const struct products *p, const struct gemm_shape *shape)
     return i;
 }
 
-static int add_shape(struct products *p, const struct gemm_shape *shape, char *why)
-{
-    if (find(p, shape) < p->n)
-        return 0;
-    if (shape->m > INT_MAX || shape->n > INT_MAX || shape->k > INT_MAX)
-        return gemm_why(why, -EOPNOTSUPP, "a product of %llu x %llu x %llu: give a lower --batch",
-                        (unsigned long long)shape->m, (unsigned long long)shape->n,
-                        (unsigned long long)shape->k);
-    *ARRAY_ADD(p->shapes, p->n) = *shape;
-    return 0;
-}
-
 static int list_shapes(struct products *p, const struct step_plan *plan, char *why)
 {
     struct step_product products[STEP_PRODUCTS_MOST];
@@ -100,8 +88,18 @@ static int list_shapes(struct products *p, const struct step_plan *plan, char *w
         for (unsigned l = 0; op->lane == LANE_COMPUTE && l < op->n_layers && !err; l++) {
             const struct step_layer *layer = &p->layers[op->first_layer + l];
             unsigned n = step_products(&p->spec, layer, (enum step_kind)op->kind, products);
-            for (unsigned k = 0; k < n && !err; k++)
-                err = add_shape(p, &products[k].shape, why);
+            for (unsigned k = 0; k < n && !err; k++) {
+                const struct gemm_shape *shape = &products[k].shape;
+                if (find(p, shape) < p->n)
+                    continue;
+                if (shape->m > INT_MAX || shape->n > INT_MAX || shape->k > INT_MAX)
+                    err = gemm_why(why, -EOPNOTSUPP,
+                                   "a product of %llu x %llu x %llu: give a lower --batch",
+                                   (unsigned long long)shape->m, (unsigned long long)shape->n,
+                                   (unsigned long long)shape->k);
+                else
+                    *ARRAY_ADD(p->shapes, p->n) = *shape;
+            }
         }
     }
     return err;
@@ -133,16 +131,6 @@ int products_open(struct products **to, const struct products_place *place,
     return place->open(&p->state, &need, why);
 }
 
-const char *products_name(const struct products *p)
-{
-    return p->state ? p->place->name(p->state) : "";
-}
-
-bool products_simulated(const struct products *p)
-{
-    return p->state && p->place->simulated && p->place->simulated(p->state);
-}
-
 void products_close(struct products *p)
 {
     if (!p)
@@ -151,6 +139,15 @@ void products_close(struct products *p)
         p->place->close(p->state);
     free(p->shapes);
     free(p);
+}
+
+void products_tell(const struct products *p, struct collective_report *told)
+{
+    size_t used = strlen(told->detail);
+
+    snprintf(told->detail + used, sizeof(told->detail) - used, "%sproducts by %s", used ? ", " : "",
+             p->state ? p->place->name(p->state) : "");
+    told->simulated |= p->state && p->place->simulated && p->place->simulated(p->state);
 }
 
 /* ---- The work ---- */

@@ -74,8 +74,8 @@ int products_open(struct products **p, const struct products_place *place,
                   const struct step_spec *s, const struct step_layer *layers,
                   const struct step_plan *plan, unsigned sharing, const char *gpu,
                   char why[GEMM_WHY_BYTES]);
-const char *products_name(const struct products *p); /* "": a server multiplies nothing */
-bool products_simulated(const struct products *p);
+/* Who multiplies: a server nothing. */
+void products_tell(const struct products *p, struct collective_report *told);
 /* The products of a piece of compute, or the update, `times` over, unless *stop is set meanwhile. Of
  * one thread alone: the first call makes the place ready for it. */
 int products_run(struct products *p, const struct step_op *op, double times,

@@ -129,25 +129,22 @@ static int device_open(void **state, const struct products_need *need, char *why
     return err ? err : open_update(d, need, why);
 }
 
-static void release(struct device *d, const struct gpu_ops *ops)
-{
-    for (size_t i = 0; i < d->n && d->gemms[i]; i++) {
-        ops->gemm->unplan(d->gemms[i]);
-        ops->gemm->close(d->gemms[i]);
-    }
-    gpu_operands_close(&d->operands);
-    ops->free(d->gpu, GPU_DEVICE, d->from);
-    ops->free(d->gpu, GPU_DEVICE, d->to);
-    if (d->stream)
-        ops->stream_close(d->stream);
-}
-
 static void device_close(void *state)
 {
     struct device *d = state;
 
-    if (d->gpu)
-        release(d, gpu_ops(d->gpu));
+    if (d->gpu) {
+        const struct gpu_ops *ops = gpu_ops(d->gpu);
+        for (size_t i = 0; i < d->n && d->gemms[i]; i++) {
+            ops->gemm->unplan(d->gemms[i]);
+            ops->gemm->close(d->gemms[i]);
+        }
+        gpu_operands_close(&d->operands);
+        ops->free(d->gpu, GPU_DEVICE, d->from);
+        ops->free(d->gpu, GPU_DEVICE, d->to);
+        if (d->stream)
+            ops->stream_close(d->stream);
+    }
     gpus_close(d->gpus);
     free(d->shapes);
     free(d->gemms);

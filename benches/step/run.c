@@ -142,14 +142,6 @@ static uint32_t missing(const struct runner *r, const struct step_op *op, uint64
     return NO_PART;
 }
 
-static bool is_pipe(const struct runner *r, uint32_t op)
-{
-    const struct step_op *o = &r->plan.ops[op];
-    uint32_t kind = o->kind == STEP_CALL ? r->plan.parts[o->part].kind : PART_ALL;
-
-    return kind == PART_FORWARD || kind == PART_BACKWARD;
-}
-
 /* From when the lane was free, until each that it waited for had ended, by the clocks of these: that this thread
  * woke up later is no wait. Returns the kind of the last of them; STEP_COUNTS: it waited for none. */
 static enum step_count count_waits(struct lane *l, const struct step_op *op, uint64_t *from_ns)
@@ -161,7 +153,9 @@ static enum step_count count_waits(struct lane *l, const struct step_op *op, uin
         uint32_t dep = r->plan.deps[op->first_dep + i];
         if (r->done_ns[dep] <= *from_ns)
             continue;
-        last = is_pipe(r, dep) ? STEP_NS_PIPE : STEP_NS_SUMS;
+        const struct step_op *o = &r->plan.ops[dep];
+        uint32_t kind = o->kind == STEP_CALL ? r->plan.parts[o->part].kind : PART_ALL;
+        last = kind == PART_FORWARD || kind == PART_BACKWARD ? STEP_NS_PIPE : STEP_NS_SUMS;
         l->counts[last] += r->done_ns[dep] - *from_ns;
         *from_ns = r->done_ns[dep];
     }
@@ -225,20 +219,6 @@ static void sleep_until(struct lane *l, uint64_t end_ns)
     }
 }
 
-/* A wait of the piece's length. It begins where it could, and not where this thread has woken: an
- * accelerator that computes so long does not wait for a scheduler. Returns where it ended. */
-static uint64_t wait_out(struct lane *l, const struct step_op *op, uint64_t from_ns)
-{
-    struct runner *r = l->runner;
-    uint64_t ns = (uint64_t)step_op_ns(op, &r->spec, r->c->me);
-
-    atomic_store(&l->inside, true);
-    sleep_until(l, from_ns + ns);
-    atomic_store(&l->inside, false);
-    count_compute(l, op, ns);
-    return from_ns + ns;
-}
-
 static uint64_t do_call(struct lane *l, unsigned part, unsigned call)
 {
     struct runner *r = l->runner;
@@ -254,14 +234,6 @@ static uint64_t do_call(struct lane *l, unsigned part, unsigned call)
     uint64_t end_ns = clock_now_ns();
     l->counts[STEP_NS_CALLS] += end_ns - begin_ns;
     return end_ns;
-}
-
-static void set_done(struct runner *r, uint32_t op, uint64_t ns)
-{
-    pthread_mutex_lock(&r->lock);
-    r->done_ns[op] = ns;
-    pthread_cond_broadcast(&r->moved);
-    pthread_mutex_unlock(&r->lock);
 }
 
 /* ---- Servers that do not wait ---- */
@@ -361,9 +333,20 @@ static void do_lane(struct lane *l)
             free_ns = do_call(l, op->part, op->call);
         else if (r->spec.compute == STEP_PRODUCT)
             free_ns = multiply(l, op);
-        else
-            free_ns = wait_out(l, op, ready_ns > free_ns ? ready_ns : free_ns);
-        set_done(r, l->ops[i], free_ns);
+        else {
+            /* A wait of the piece's length. It begins where it could, and not where this thread has
+             * woken: an accelerator that computes so long does not wait for a scheduler. */
+            uint64_t ns = (uint64_t)step_op_ns(op, &r->spec, r->c->me);
+            free_ns = (ready_ns > free_ns ? ready_ns : free_ns) + ns;
+            atomic_store(&l->inside, true);
+            sleep_until(l, free_ns);
+            atomic_store(&l->inside, false);
+            count_compute(l, op, ns);
+        }
+        pthread_mutex_lock(&r->lock);
+        r->done_ns[l->ops[i]] = free_ns;
+        pthread_cond_broadcast(&r->moved);
+        pthread_mutex_unlock(&r->lock);
     }
     if (l->number == LANE_COMPUTE)
         r->compute_end_ns = free_ns;
@@ -553,17 +536,6 @@ static int start_lanes(struct runner *r)
     return err ? collective_fail(r->c, err, "no thread for a lane: %s", strerror(-err)) : 0;
 }
 
-static void stop_lanes(struct runner *r)
-{
-    pthread_mutex_lock(&r->lock);
-    r->over = true;
-    pthread_cond_broadcast(&r->moved);
-    pthread_mutex_unlock(&r->lock);
-    for (unsigned i = 0; i < LANES; i++)
-        if (r->lanes[i].started)
-            pthread_join(r->lanes[i].thread, NULL);
-}
-
 /* The lane that is in calls of this part. */
 static void *lane_of(void *arg, unsigned number)
 {
@@ -721,12 +693,8 @@ static void step_tell(struct collective *c, struct collective_report *told)
     struct runner *r = c->state;
 
     pieces_tell(r->pieces, told);
-    if (!r->products)
-        return;
-    size_t used = strlen(told->detail);
-    snprintf(told->detail + used, sizeof(told->detail) - used, "%sproducts by %s", used ? ", " : "",
-             products_name(r->products));
-    told->simulated |= products_simulated(r->products);
+    if (r->products)
+        products_tell(r->products, told);
 }
 
 static void step_close(struct collective *c)
@@ -735,8 +703,15 @@ static void step_close(struct collective *c)
 
     if (!r)
         return;
-    if (r->ready)
-        stop_lanes(r);
+    if (r->ready) {
+        pthread_mutex_lock(&r->lock);
+        r->over = true;
+        pthread_cond_broadcast(&r->moved);
+        pthread_mutex_unlock(&r->lock);
+        for (unsigned i = 0; i < LANES; i++)
+            if (r->lanes[i].started)
+                pthread_join(r->lanes[i].thread, NULL);
+    }
     pieces_close(r->pieces);
     for (unsigned i = 0; i <= STEP_LANES; i++)
         free(r->lanes[i].ops);

@@ -88,26 +88,6 @@ static double steps_in(const struct step_work *w, const struct collective_times 
     return all / workers;
 }
 
-static double waited_ms(const struct step_work *w, const struct collective_times *times,
-                        unsigned rank)
-{
-    double ns = sums_ns(&times[rank]) + (double)times[rank].own_ns[STEP_NS_PIPE];
-
-    return ns / 1e6 / fmax(1, steps_in(w, times, rank));
-}
-
-/* By how much the slowest compute is slower than alone. */
-static double slowdown_of(const struct step_work *w, const struct collective_times *times,
-                          uint64_t alone_ns)
-{
-    double most = 0;
-
-    for (unsigned i = 0; i < w->n; i++)
-        most =
-            fmax(most, (double)times[i].own_ns[STEP_NS_COMPUTE] / fmax(1, steps_in(w, times, i)));
-    return alone_ns ? 100 * (most / (double)alone_ns - 1) : 0;
-}
-
 void values_count(struct step_work *w, const struct collective_times *times, uint64_t slowest,
                   uint64_t alone_ns)
 {
@@ -125,12 +105,19 @@ void values_count(struct step_work *w, const struct collective_times *times, uin
         return;
     s->step_ns[s->n] = (double)slowest;
     s->alone_ns[s->n] = (double)alone_ns;
-    s->slowdown[s->n] = slowdown_of(w, times, alone_ns);
+    /* By how much the slowest compute is slower than alone. */
+    double most = 0;
+    for (unsigned i = 0; i < w->n; i++)
+        most =
+            fmax(most, (double)times[i].own_ns[STEP_NS_COMPUTE] / fmax(1, steps_in(w, times, i)));
+    s->slowdown[s->n] = alone_ns ? 100 * (most / (double)alone_ns - 1) : 0;
     s->update_ns[s->n] = 0;
     for (unsigned i = 0; i < w->n; i++)
         s->update_ns[s->n] = fmax(s->update_ns[s->n], (double)times[i].own_ns[STEP_NS_UPDATE]);
     for (unsigned i = 0; i < w->n && w->waits_ms; i++)
-        w->waits_ms[i * STEP_SAMPLES + s->n] = waited_ms(w, times, i);
+        w->waits_ms[i * STEP_SAMPLES + s->n] =
+            (sums_ns(&times[i]) + (double)times[i].own_ns[STEP_NS_PIPE]) / 1e6 /
+            fmax(1, steps_in(w, times, i));
     double exposed = fmin(exposed_ns(w, times, slowest), (double)slowest);
     s->exposed[s->n] = 100 * exposed / (double)slowest;
     s->bubble[s->n++] = 100 * bubble_ns(w, times, slowest, exposed) / (double)slowest;
@@ -288,7 +275,7 @@ static struct figure *add_figure(struct point *pt, const struct step_work *w, co
 static void add_one(struct figure *f, double value, const char *why_alone)
 {
     figure_value(f, value);
-    figure_note(f, why_alone);
+    snprintf(f->note, sizeof(f->note), "%s", why_alone);
 }
 
 /* What each rank waited in a step, and sent over all of its links, as the transport counted it. */

@@ -254,7 +254,6 @@ void figure_set(struct figure *f, const char *column, const char *value);
 /* Both leave NULL alone; values beyond FIGURE_VALUES_MAX abort: a bug. */
 void figure_value(struct figure *f, double value);
 void figure_remark(struct figure *f, const char *remark);
-void figure_note(struct figure *f, const char *note);
 
 void figures_release(struct point *pt);
 

@@ -98,18 +98,6 @@ static json_t *option_of(const struct opt *opt, const struct opt_values *v, bool
     return o;
 }
 
-static json_t *options_of(const struct opts *o)
-{
-    size_t own = 0; /* the first table is the program's own */
-    json_t *list = json_array();
-
-    while (o->tables[0][own].name)
-        own++;
-    for (size_t i = 0; i < o->n; i++)
-        json_array_append_new(list, option_of(opts_at(o, i), &o->values[i], i < own));
-    return list;
-}
-
 static void say_field(json_t *o, const struct rows_field *f, const char *entry)
 {
     const void *at = entry + f->offset;
@@ -122,19 +110,6 @@ static void say_field(json_t *o, const struct rows_field *f, const char *entry)
         json_object_set_new(o, f->name, json_true());
     else if (f->type == ROWS_CHOICE && *(const int *)at)
         say_text(o, f->name, f->choices[*(const int *)at]);
-}
-
-static json_t *entries_of(const struct rows_list *list, const char *entry)
-{
-    json_t *all = json_array();
-
-    for (; entry && *(const char *const *)entry; entry += list->size) {
-        json_t *o = json_object();
-        for (const struct rows_field *f = list->fields; f->name; f++)
-            say_field(o, f, entry);
-        json_array_append_new(all, o);
-    }
-    return all;
 }
 
 static json_t *rows_of(const struct bench *b)
@@ -153,7 +128,14 @@ static json_t *rows_of(const struct bench *b)
         const char *entries;
 
         memcpy(&entries, (const char *)&rows + list->offset, sizeof(entries));
-        json_object_set_new(o, list->name, entries_of(list, entries));
+        json_t *all = json_array();
+        for (; entries && *(const char *const *)entries; entries += list->size) {
+            json_t *one = json_object();
+            for (const struct rows_field *f = list->fields; f->name; f++)
+                say_field(one, f, entries);
+            json_array_append_new(all, one);
+        }
+        json_object_set_new(o, list->name, all);
     }
     return o;
 }
@@ -170,7 +152,13 @@ static void describe_bench(const struct bench *b, const struct opts *o, bool bac
     if (b->backends && backends)
         b->backends(say_backend, list);
     json_object_set_new(all, "backends", list);
-    json_object_set_new(all, "options", options_of(o));
+    size_t own = 0; /* the first table is the program's own */
+    json_t *options = json_array();
+    while (o->tables[0][own].name)
+        own++;
+    for (size_t i = 0; i < o->n; i++)
+        json_array_append_new(options, option_of(opts_at(o, i), &o->values[i], i < own));
+    json_object_set_new(all, "options", options);
     json_object_set_new(all, "rows", rows_of(b));
     json_dumpf(all, stdout, 0);
     putchar('\n');
@@ -183,96 +171,59 @@ static void describe_bench(const struct bench *b, const struct opts *o, bool bac
 /* From a signal to the end, where a row that is under way cannot be finished. */
 #define PATIENCE_S 2
 
+#define AT(field) .offset = offsetof(struct bench_common, field)
+
 static const struct opt common_options[] = {
     {.name = "budget",
-     .type = OPT_DURATION,
-     .offset = offsetof(struct bench_common, budget_ns),
-     .def = "5s",
+     OPT_OF(OPT_DURATION, 0, budget_ns, "5s"),
      .help = "time for the samples of one point"},
     {.name = "warmup",
-     .type = OPT_DURATION,
-     .offset = offsetof(struct bench_common, warmup_ns),
-     .def = "1s",
+     OPT_OF(OPT_DURATION, 0, warmup_ns, "1s"),
      .help = "longest warm-up; it ends earlier when the samples are steady"},
     {.name = "confidence",
-     .type = OPT_FRACTION,
-     .offset = offsetof(struct bench_common, confidence),
-     .def = "95%",
+     OPT_OF(OPT_FRACTION, 0, confidence, "95%"),
      .help = "confidence of the interval of the median"},
     {.name = "width",
-     .type = OPT_FRACTION,
-     .offset = offsetof(struct bench_common, width),
-     .def = "1%",
+     OPT_OF(OPT_FRACTION, 0, width, "1%"),
      .help = "stop when the interval is +/- this share of the median"},
     {.name = "min-samples",
-     .type = OPT_U64,
-     .offset = offsetof(struct bench_common, min_samples),
-     .def = TEXT(STATS_MIN_SAMPLES),
-     .min = 1,
-     .max = 1000000000,
+     OPT_NUMBER(OPT_U64, 0, min_samples, TEXT(STATS_MIN_SAMPLES), 1, 1000000000),
      .help = "fewest samples before sampling may stop as converged"},
     {.name = "max-samples",
-     .type = OPT_U64,
-     .offset = offsetof(struct bench_common, max_samples),
-     .def = "1000000",
-     .min = 1,
-     .max = 1000000000,
+     OPT_NUMBER(OPT_U64, 0, max_samples, "1000000", 1, 1000000000),
      .help = "largest number of samples"},
     {.name = "repeat",
-     .type = OPT_U64,
-     .offset = offsetof(struct bench_common, repeats),
-     .def = "1",
-     .min = 1,
-     .max = 100000,
+     OPT_NUMBER(OPT_U64, 0, repeats, "1", 1, 100000),
      .help = "how often every point is measured, in shuffled order"},
-    {.name = "seed",
-     .type = OPT_U64,
-     .offset = offsetof(struct bench_common, seed),
-     .def = "1",
-     .help = "seed of the order and of the data"},
+    {.name = "seed", OPT_OF(OPT_U64, 0, seed, "1"), .help = "seed of the order and of the data"},
     {.name = "csv",
-     .type = OPT_FLAG,
-     .offset = offsetof(struct bench_common, csv),
+     OPT_OF(OPT_FLAG, 0, csv, NULL),
      .help = "print rows as CSV with all columns (docs/schema.md), not as a table"},
     {.name = "json",
-     .type = OPT_FLAG,
-     .offset = offsetof(struct bench_common, json),
+     OPT_OF(OPT_FLAG, 0, json, NULL),
      .help = "print each row as a JSON object on a line of its own, with the columns it has"},
     {.name = "output",
      .letter = 'O',
-     .type = OPT_STRING,
-     .offset = offsetof(struct bench_common, output_path),
+     OPT_OF(OPT_STRING, 0, output_path, NULL),
      .arg = "FILE",
      .help = "write rows to this file, not to stdout"},
     {.name = "samples",
-     .type = OPT_STRING,
-     .offset = offsetof(struct bench_common, samples_path),
+     OPT_OF(OPT_STRING, 0, samples_path, NULL),
      .arg = "FILE",
      .help = "write every sample to this file, as CSV"},
     {.name = "commands",
-     .type = OPT_STRING,
-     .offset = offsetof(struct bench_common, batch_path),
+     OPT_OF(OPT_STRING, 0, batch_path, NULL),
      .arg = "FILE",
      .help = "measure each line of standard input as one command line, in this process; FILE gets "
              "a line when one begins, and its exit status when it ends"},
     {.name = "planned",
-     .type = OPT_FLAG,
-     .flags = OPT_HIDDEN,
-     .offset = offsetof(struct bench_common, planned),
+     OPT_OF(OPT_FLAG, OPT_HIDDEN, planned, NULL),
      .help = "the values are those of a run's plan: where one cannot be, its row is skipped"},
     {.name = "describe",
-     .type = OPT_FLAG,
-     .offset = offsetof(struct bench_common, describe),
+     OPT_OF(OPT_FLAG, 0, describe, NULL),
      .help = "print a description of all options and rows as JSON, for programs"},
-    {.name = "help",
-     .letter = 'h',
-     .type = OPT_FLAG,
-     .offset = offsetof(struct bench_common, help),
-     .help = "show this text"},
-    {.name = "version",
-     .type = OPT_FLAG,
-     .offset = offsetof(struct bench_common, version),
-     .help = "show version and build"},
+    {.name = "help", .letter = 'h', OPT_OF(OPT_FLAG, 0, help, NULL), .help = "show this text"},
+    {.name = "version", OPT_OF(OPT_FLAG, 0, version, NULL), .help = "show version and build"},
     {.name = NULL},
 };
 
@@ -400,17 +351,6 @@ static int read_options(struct opts *o, struct bench_common *common, int argc, c
     return err;
 }
 
-static void tell(const struct opts *o, const struct bench_common *common, bool backends)
-{
-    if (common->help)
-        print_help(o);
-    else if (common->describe)
-        describe_bench(&bench, o, backends);
-    else
-        printf("plumb-%s %s (%s, %s, %s)\n", bench.name, PLUMB_VERSION,
-               *build_commit() ? build_commit() : "no commit", build_compiler(), build_flags());
-}
-
 static int measure(struct opts *o, const struct bench_common *common,
                    struct runner_session *session, bool *stuck)
 {
@@ -495,9 +435,15 @@ int main(int argc, char **argv)
     program_begin();
     if (read_options(&o, &common, argc, argv))
         status = EXIT_USAGE;
-    else if (common.help || common.version || common.describe)
-        tell(&o, &common, argc == 2); /* of other defaults: no device is looked for */
-    else if (common.batch_path)
+    else if (common.help || common.version || common.describe) {
+        if (common.help)
+            print_help(&o);
+        else if (common.describe) /* of other defaults: no device is looked for */
+            describe_bench(&bench, &o, argc == 2);
+        else
+            printf("plumb-%s %s (%s, %s, %s)\n", bench.name, PLUMB_VERSION,
+                   *build_commit() ? build_commit() : "no commit", build_compiler(), build_flags());
+    } else if (common.batch_path)
         status = obey_all(common.batch_path, &session, &stuck);
     else
         status = measure(&o, &common, &session, &stuck);

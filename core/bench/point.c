@@ -114,11 +114,6 @@ void figure_remark(struct figure *f, const char *remark)
         snprintf(f->remark, sizeof(f->remark), "%s", remark);
 }
 
-void figure_note(struct figure *f, const char *note)
-{
-    snprintf(f->note, sizeof(f->note), "%s", note);
-}
-
 void figures_release(struct point *pt)
 {
     while (pt->figures) {

@@ -87,17 +87,6 @@ static void sample_watched(struct point *pt, const struct sampler_config *config
         evidence_add(oc->disturbed, sizeof(oc->disturbed), "%s%s", pt->watch_of, held_back);
 }
 
-/* Other processes tell at the end. */
-static void add_elsewhere(const struct point *pt, struct outcome *oc)
-{
-    if (!pt->elsewhere)
-        return;
-    gpu_ledger_add_same(&oc->gpu, &pt->elsewhere->same);
-    gpu_ledger_add(&oc->gpu, &pt->elsewhere->ledger);
-    if (pt->elsewhere->disturbed[0])
-        evidence_add(oc->disturbed, sizeof(oc->disturbed), "%s", pt->elsewhere->disturbed);
-}
-
 static void measure(struct runner *r, struct point *pt, struct outcome *oc)
 {
     const struct bench_common *c = r->common;
@@ -124,7 +113,13 @@ static void measure(struct runner *r, struct point *pt, struct outcome *oc)
         oc->check_error = r->b->check(pt);
     if (oc->check_error == -ESTALE)
         oc->err = oc->check_error;
-    add_elsewhere(pt, oc);
+    if (pt->elsewhere) {
+        /* Other processes tell at the end. */
+        gpu_ledger_add_same(&oc->gpu, &pt->elsewhere->same);
+        gpu_ledger_add(&oc->gpu, &pt->elsewhere->ledger);
+        if (pt->elsewhere->disturbed[0])
+            evidence_add(oc->disturbed, sizeof(oc->disturbed), "%s", pt->elsewhere->disturbed);
+    }
     if (!oc->err && r->b->evidence)
         r->b->evidence(pt);
     if (!oc->err && pt->watch && *gpu_watch_blind(pt->watch))
@@ -412,17 +407,6 @@ static int open_samples(struct runner *r)
     return 0;
 }
 
-static int close_samples(struct runner *r, int err)
-{
-    if (!r->samples_out)
-        return err;
-    int lost = stream_finish(r->samples_out);
-    if (lost)
-        fprintf(stderr, "plumb-%s: samples in '%s' are not complete: %s\n", r->b->name,
-                r->common->samples_path, strerror(-lost));
-    return err || !lost ? err : -EIO;
-}
-
 int runner_run(const struct bench *b, struct opts *o, const struct bench_common *common, FILE *out,
                const volatile int *cancel, struct runner_session *session,
                struct runner_result *result)
@@ -459,7 +443,12 @@ int runner_run(const struct bench *b, struct opts *o, const struct bench_common 
     if (!err)
         err = run_all(&r, points);
     runner_jobs_free(r.jobs);
-    err = close_samples(&r, err);
+    int lost = r.samples_out ? stream_finish(r.samples_out) : 0;
+    if (lost)
+        fprintf(stderr, "plumb-%s: samples in '%s' are not complete: %s\n", b->name,
+                r.common->samples_path, strerror(-lost));
+    if (lost && !err)
+        err = -EIO;
     result->stuck = r.proto.gpus_loaded && gpus_silent(r.proto.gpus_loaded);
     r.proto.common = NULL;
     session->proto = r.proto;

@@ -327,19 +327,6 @@ static union element spoiled(const struct collective_point *p, union element rig
     return right.whole == largest.whole ? of_whole(p->type, 0) : largest;
 }
 
-/* One element in the middle. */
-static void corrupt(void *at, uint64_t n, uint64_t position, const struct collective_point *p,
-                    unsigned members, unsigned m)
-{
-    bool only_root = p->op == COLLECTIVE_BROADCAST || p->op == COLLECTIVE_SCATTER;
-    unsigned spoils = only_root ? p->root : members > 1;
-    uint64_t place = collective_input_count(p->op, p->count, members) / 2, i = place - position;
-
-    if (m != spoils || place < position || i >= n)
-        return;
-    put(p->type, at, i, spoiled(p, value(p, members, m, place % DATA_PERIOD)));
-}
-
 void data_fill(void *at, uint64_t n_elements, uint64_t position, const struct collective_point *p,
                unsigned members, unsigned m)
 {
@@ -349,8 +336,14 @@ void data_fill(void *at, uint64_t n_elements, uint64_t position, const struct co
     values_of(at, made, position, p, members, m);
     for (uint64_t i = made; i < n_elements; i += made)
         memcpy((char *)at + i * size, at, (n_elements - i < made ? n_elements - i : made) * size);
-    if (p->inject == COLLECTIVE_CORRUPT)
-        corrupt(at, n_elements, position, p, members, m);
+    if (p->inject != COLLECTIVE_CORRUPT)
+        return;
+    /* One element in the middle. */
+    bool only_root = p->op == COLLECTIVE_BROADCAST || p->op == COLLECTIVE_SCATTER;
+    unsigned spoils = only_root ? p->root : members > 1;
+    uint64_t place = collective_input_count(p->op, p->count, members) / 2, i = place - position;
+    if (m == spoils && place >= position && i < n_elements)
+        put(p->type, at, i, spoiled(p, value(p, members, m, place % DATA_PERIOD)));
 }
 
 /* Numbers that a result may be, from the least to the most. */
@@ -573,24 +566,6 @@ static struct span block_of(const struct collective *c, const struct collective_
     return (struct span){first, count};
 }
 
-static struct span input_of(const struct collective *c, const struct collective_call *call)
-{
-    uint64_t count = collective_input_count(c->point->op, call->count, c->n);
-
-    if (c->point->op != COLLECTIVE_ALL_GATHER && c->point->op != COLLECTIVE_GATHER)
-        return (struct span){call->first, count};
-    return block_of(c, call, count);
-}
-
-static struct span result_of(const struct collective *c, const struct collective_call *call)
-{
-    uint64_t count = collective_result_count(c->point->op, call->count, c->n);
-
-    if (c->point->op != COLLECTIVE_REDUCE_SCATTER && c->point->op != COLLECTIVE_SCATTER)
-        return (struct span){call->first, count};
-    return block_of(c, call, count);
-}
-
 /* Walks over pieces of a span. */
 struct piece {
     uint64_t position, count; /* elements, of the span */
@@ -618,7 +593,9 @@ static int attend(struct collective *c)
 static int fill_call(struct collective *c, const struct collective_point *p,
                      const struct collective_call *call, void *buffer)
 {
-    struct span s = input_of(c, call);
+    uint64_t count = collective_input_count(c->point->op, call->count, c->n);
+    bool one = c->point->op == COLLECTIVE_ALL_GATHER || c->point->op == COLLECTIVE_GATHER;
+    struct span s = one ? block_of(c, call, count) : (struct span){call->first, count};
     int err = 0;
 
     for (struct piece x = {0}; !err && next_piece(c, &s, &x);) {
@@ -669,7 +646,10 @@ static int wrong(struct collective *c, unsigned call, uint64_t place, uint64_t c
 static int compare_call(struct collective *c, unsigned call, const struct data_expected *expected,
                         void *buffer)
 {
-    struct span s = result_of(c, &c->calls[call]);
+    uint64_t count = collective_result_count(c->point->op, c->calls[call].count, c->n);
+    bool one = c->point->op == COLLECTIVE_REDUCE_SCATTER || c->point->op == COLLECTIVE_SCATTER;
+    struct span s =
+        one ? block_of(c, &c->calls[call], count) : (struct span){c->calls[call].first, count};
     int err = 0;
 
     for (struct piece x = {0}; !err && next_piece(c, &s, &x);) {

@@ -81,18 +81,6 @@ static void *place(const struct engine *e, unsigned space, uint64_t element)
     return e->space[space] + element * e->element_bytes;
 }
 
-/* The oldest piece is through and in its place. */
-static void retire(struct engine *e, struct way *w)
-{
-    const struct piece *p = &w->pieces[w->oldest];
-
-    e->done[p->action] = p->end;
-    if (p->slot)
-        w->in_use--;
-    w->oldest = (w->oldest + 1) % WIRE_POSTS;
-    w->posted--;
-}
-
 static void reduce(struct engine *e, const struct piece *p)
 {
     const struct action *a = &e->schedule->actions[p->action];
@@ -116,28 +104,14 @@ static bool collect(struct engine *e, struct way *w)
             reduce(e, p);
             reduced = true;
         }
-        retire(e, w);
+        /* The oldest piece is through and in its place. */
+        e->done[p->action] = p->end;
+        w->in_use -= p->slot != NULL;
+        w->oldest = (w->oldest + 1) % WIRE_POSTS;
+        w->posted--;
         any = true;
     }
     return any;
-}
-
-/* What is reduced waits in a slot, and so for none but a free one; all else goes from or to where
- * it belongs, once that may be touched. */
-static bool may_post(const struct engine *e, const struct way *w, uint32_t action, uint64_t end)
-{
-    if (e->schedule->actions[action].kind == ACTION_REDUCE)
-        return w->in_use < ENGINE_SLOTS;
-    return engine_ready(e, action, w->at, end);
-}
-
-static void *take_slot(struct engine *e, struct way *w)
-{
-    void *slot = w->slots + w->next_slot * e->segment * e->element_bytes;
-
-    w->next_slot = (w->next_slot + 1) % ENGINE_SLOTS;
-    w->in_use++;
-    return slot;
 }
 
 /* 1: one more segment of this way is posted; 0: it cannot be yet; -errno. */
@@ -150,7 +124,9 @@ static int post(struct engine *e, struct way *w)
     struct piece *p = &w->pieces[(w->oldest + w->posted) % WIRE_POSTS];
     int err;
 
-    if (!may_post(e, w, action, end))
+    /* What is reduced waits in a slot, and so for none but a free one; all else goes from or to
+     * where it belongs, once that may be touched. */
+    if (a->kind == ACTION_REDUCE ? w->in_use >= ENGINE_SLOTS : !engine_ready(e, action, w->at, end))
         return 0;
     *p = (struct piece){action, w->at, end, w->bytes + bytes, NULL};
     if (a->kind == ACTION_SEND) {
@@ -158,7 +134,9 @@ static int post(struct engine *e, struct way *w)
     } else if (a->kind == ACTION_RECEIVE) {
         err = wire_receive(w->link, place(e, a->target, a->first + w->at), bytes);
     } else {
-        p->slot = take_slot(e, w);
+        p->slot = w->slots + w->next_slot * e->segment * e->element_bytes;
+        w->next_slot = (w->next_slot + 1) % ENGINE_SLOTS;
+        w->in_use++;
         err = wire_receive(w->link, p->slot, bytes);
     }
     if (err)
@@ -169,17 +147,6 @@ static int post(struct engine *e, struct way *w)
     w->at = end < a->count ? end : 0;
     w->next += end == a->count;
     return 1;
-}
-
-static int post_all(struct engine *e, struct way *w)
-{
-    int any = 0, posted = 1;
-
-    while (posted > 0 && w->next < w->n && w->posted < WIRE_POSTS) {
-        posted = post(e, w);
-        any |= posted > 0;
-    }
-    return posted < 0 ? posted : any;
 }
 
 /* One round over all ways: 1: something was posted or done; 0; -errno with c->error. */
@@ -193,8 +160,10 @@ static int engine_move(struct engine *e)
         any |= collect(e, &e->ways[e->open[i]]);
     for (unsigned i = 0; i < e->n_open && posted >= 0; i++) {
         struct way *w = &e->ways[e->open[i]];
-        posted = post_all(e, w);
-        any |= posted > 0;
+        for (posted = 1; posted > 0 && w->next < w->n && w->posted < WIRE_POSTS;) {
+            posted = post(e, w);
+            any |= posted > 0;
+        }
         if (w->posted || w->next < w->n)
             e->open[left++] = e->open[i];
     }

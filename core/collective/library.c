@@ -45,24 +45,11 @@ static unsigned on_node(const struct collective *c)
     return n;
 }
 
-/* Of a ring's neighbours, those that are on another node. */
-static struct library_least crossing(const struct collective *c, double bytes)
-{
-    unsigned own = node_of(c, c->me);
-    struct library_least least = {0};
-
-    for (unsigned i = 0; i < c->n; i++) {
-        unsigned from = node_of(c, i), to = node_of(c, (i + 1) % c->n);
-        least.out_bytes += from == own && to != own ? bytes : 0;
-        least.in_bytes += from != own && to == own ? bytes : 0;
-    }
-    return least;
-}
-
 struct library_least library_least(const struct collective *c, double bytes)
 {
+    unsigned own = node_of(c, c->me);
     double n = c->n, here = on_node(c), there = n - here, block = bytes / n;
-    bool at_root = node_of(c, c->me) == node_of(c, c->point->root / collective_each(c->point));
+    bool at_root = own == node_of(c, c->point->root / collective_each(c->point));
 
     if (here < 1 || there < 1)
         return (struct library_least){0};
@@ -86,8 +73,16 @@ struct library_least library_least(const struct collective *c, double bytes)
     case COLLECTIVE_ALL_TO_ALL:
         return (struct library_least){here * there * block, here * there * block};
     default:
-        return crossing(c, bytes);
+        /* Of a ring's neighbours, those that are on another node. */
+        break;
     }
+    struct library_least least = {0};
+    for (unsigned i = 0; i < c->n; i++) {
+        unsigned from = node_of(c, i), to = node_of(c, (i + 1) % c->n);
+        least.out_bytes += from == own && to != own ? bytes : 0;
+        least.in_bytes += from != own && to == own ? bytes : 0;
+    }
+    return least;
 }
 
 struct list {
@@ -119,17 +114,6 @@ static int add_ports(void *list, const char *device)
     return sys_list(NULL, add_port, l, "sys/class/infiniband/%s/ports", device);
 }
 
-static void list_all(struct list *l)
-{
-    struct if_nameindex *all = if_nameindex();
-
-    for (struct if_nameindex *one = all; one && one->if_index; one++)
-        add(l, one->if_name, "");
-    if (all)
-        if_freenameindex(all);
-    sys_list(NULL, add_ports, l, "sys/class/infiniband");
-}
-
 int library_devices(struct collective *c)
 {
     char name[sizeof(c->point->device)], device[NIC_NAME];
@@ -144,7 +128,12 @@ int library_devices(struct collective *c)
         at += n + more;
         if (if_nametoindex(name) || !nic_parse_port(NULL, name, device, &port))
             continue;
-        list_all(&list);
+        struct if_nameindex *all = if_nameindex();
+        for (struct if_nameindex *one = all; one && one->if_index; one++)
+            add(&list, one->if_name, "");
+        if (all)
+            if_freenameindex(all);
+        sys_list(NULL, add_ports, &list, "sys/class/infiniband");
         return collective_fail(c, -ENODEV,
                                "%s: no interface or RDMA device '%.60s' here; there are %s",
                                c->ops->name, name, list.text);
@@ -297,16 +286,6 @@ static int judged(struct library_gpu *g, int err)
     return err;
 }
 
-/* The channels, and the library's own state; 0: go on waiting. */
-static int see_to(struct collective *c, struct library_gpu *g, uint64_t still_ns)
-{
-    int err = g->failed ? g->failed(c, g) : 0;
-
-    if (err && err != -EAGAIN)
-        return err;
-    return c->attend ? c->attend(c, still_ns) : 0;
-}
-
 /* What a library does is not to be seen: nothing counts as standing still before the slowest
  * network would be done. */
 int library_gpu_await(struct collective *c, struct library_gpu *g, library_look_fn *look,
@@ -323,7 +302,12 @@ int library_gpu_await(struct collective *c, struct library_gpu *g, library_look_
             continue;
         looked_ns = now_ns;
         uint64_t waited_ns = now_ns - begin_ns;
-        err = see_to(c, g, waited_ns > expected_ns ? waited_ns - expected_ns : 0);
+        /* The channels, and the library's own state; 0: go on waiting. */
+        err = g->failed ? g->failed(c, g) : 0;
+        if ((!err || err == -EAGAIN) && c->attend)
+            err = c->attend(c, waited_ns > expected_ns ? waited_ns - expected_ns : 0);
+        else if (err == -EAGAIN)
+            err = 0;
         if (err)
             break;
     }

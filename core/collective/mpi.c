@@ -150,17 +150,6 @@ static int mpi_read(struct collective *c, uint64_t offset, void *to, size_t byte
     return copy(c, to, (const char *)s->gpu.result + offset, bytes);
 }
 
-static int open_buffers(struct collective *c)
-{
-    struct mpi_state *s = c->state;
-    unsigned count;
-
-    if (!c->ops->device_memory)
-        return collective_host_alloc(c);
-    int err = library_gpu_open(c, &s->gpu, &count);
-    return err ? err : library_gpu_buffers(c, &s->gpu);
-}
-
 static int mpi_open(struct collective *c)
 {
     char error[256];
@@ -176,7 +165,13 @@ static int mpi_open(struct collective *c)
     struct mpi_state *s = c->state = xcalloc(1, sizeof(*s));
     s->ops = mpi->collectives;
     int err = library_devices(c);
-    return err ? err : open_buffers(c);
+    if (err)
+        return err;
+    if (!c->ops->device_memory)
+        return collective_host_alloc(c);
+    unsigned count;
+    err = library_gpu_open(c, &s->gpu, &count);
+    return err ? err : library_gpu_buffers(c, &s->gpu);
 }
 
 /* MPI's calls leave a plain "MPI_X: error N: text". */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Collectives of NCCL, between GPUs: one for each rank, its own where there are enough. The module
- * plumb-nccl.so (nccl_module.h) calls the library, the GPU module has the memory and the stream.
+ * Collectives of NCCL, between GPUs: one for each rank, its own where there are enough. The GPU
+ * module has the memory and the stream.
  *
  * Where a node has fewer GPUs than ranks, several share one: NCCL takes them for different machines
  * then, by NCCL_HOSTID, and talks to them over sockets. That is a rehearsal of a program, no
@@ -83,91 +83,23 @@ static int nccl_compare(struct collective *c, uint64_t seed)
     return nccl_each(c, compare_rank, &seed);
 }
 
-static int take_memory(struct collective *c, size_t bytes, void **at)
-{
-    const struct nccl_rank *r = c->state;
-    char error[256] = "";
-    int err = r->s->nccl->memory()(at, bytes, error, sizeof(error));
-
-    return err ? collective_fail(c, err, "nccl: %s", error) : 0;
-}
-
-/* The same bytes in all ranks. */
-static int begin_register(struct nccl_rank *r, const void *arg)
-{
-    const struct collective_point *p = r->c.point;
-    unsigned n = r->c.n;
-    size_t size = collective_type_bytes(p->type);
-    bool apart = r->gpu.input != r->gpu.result;
-    void *const at[2] = {r->gpu.result, apart ? r->gpu.input : NULL};
-    const size_t bytes[2] = {(apart ? collective_result_count(p->op, p->count, n) : p->count) *
-                                 size,
-                             collective_input_count(p->op, p->count, n) * size};
-    char error[256] = "";
-    int err = r->s->nccl->comm_register(r->comm, p->registered, at, bytes, error, sizeof(error));
-
-    (void)arg;
-    return err == -EAGAIN ? 0 : collective_fail(&r->c, err, "nccl: %s", error);
-}
-
-static int check_registered(struct nccl_rank *r, const void *arg)
-{
-    (void)arg;
-    if (r->s->nccl->is_registered(r->comm))
-        return 0;
-    return collective_fail(&r->c, -EOPNOTSUPP,
-                           "nccl: it did not register the buffers (--register %s): this "
-                           "communicator, or a setting of NCCL's, has no such thing",
-                           collective_register_names[r->c.point->registered]);
-}
-
-static int register_buffers(struct collective *c)
-{
-    if (c->point->registered == COLLECTIVE_REGISTER_NONE)
-        return 0;
-    int err = nccl_each(c, begin_register, NULL);
-    err = err ? err : nccl_each(c, nccl_await_comm, NULL);
-    return err ? err : nccl_each(c, check_registered, NULL);
-}
-
 #define WORD_BYTES 256
-
-static const struct module_kind kind = {
-    .file = "plumb-nccl.so",
-    .environment = "PLUMB_NCCL_MODULE",
-    .what = "NCCL module",
-    .unbuilt = "for want of nvcc or nccl.h: install the CUDA toolkit and libnccl-dev, or set "
-               "CUDA_HOME and NCCL_HOME, then make config && make",
-    .symbol = NCCL_MODULE_SYMBOL,
-};
-
-static const struct nccl_module *module_of(char *error, size_t len)
-{
-    const struct nccl_module *nccl = module_open(&kind, error, len);
-
-    if (nccl && nccl->abi != NCCL_MODULE_ABI) {
-        snprintf(error, len,
-                 "plumb-nccl.so is of another build than this program: build both again");
-        return NULL;
-    }
-    return nccl && !nccl->open(error, len) ? nccl : NULL;
-}
 
 static void nccl_backends(backend_say_fn *say, void *arg)
 {
     struct backend b = {.name = "nccl"};
     char error[GPU_ERROR_BYTES] = "", version[64];
-    const struct nccl_module *nccl = module_of(error, sizeof(error));
+    bool found = !nccl_library(error, sizeof(error));
     struct gpus *gpus = gpus_open();
 
     b.why = error;
-    if (nccl && gpus_module(gpus, &b.why)) {
-        nccl->version(version, sizeof(version));
+    if (found && gpus_module(gpus, &b.why)) {
+        nccl_version(version, sizeof(version));
         b.state = BACKEND_PRESENT;
         b.version = version;
-        b.what = nccl->file();
+        b.what = nccl_file();
         b.why = NULL;
-        b.simulated = nccl->simulated();
+        b.simulated = nccl_is_simulated();
     }
     say(arg, &b);
     gpus_close(gpus);
@@ -192,14 +124,12 @@ static int nccl_supports(const struct collective_point *p, unsigned n, char *why
 /* What this library, and this GPU, cannot do of the point. */
 static int check_type(struct nccl_rank *r)
 {
-    const struct nccl_module *nccl = r->s->nccl;
     struct collective *c = &r->c;
     const struct gpu_facts *gpu = &gpu_base(r->gpu.gpu)->facts;
     bool fp8 = c->point->type == COLLECTIVE_E4M3 || c->point->type == COLLECTIVE_E5M2;
     char version[64];
 
-    nccl->version(version, sizeof(version));
-    if (fp8 && nccl->number() < FP8_VERSION)
+    if (nccl_version(version, sizeof(version)) < FP8_VERSION && fp8)
         return collective_fail(c, -EOPNOTSUPP, "nccl: fp8 needs NCCL 2.24 or newer, and this is %s",
                                version);
     if (fp8 && collective_reduces(c->point->op) && gpu->major < FP8_CAPABILITY)
@@ -224,10 +154,7 @@ static int open_rank(struct nccl_rank *r, const void *arg)
     if (err)
         return err;
     r->gpu.failed = nccl_look_comm;
-    if (r->s->nccl->memory()) { /* as nccl-tests has its buffers, where the library can */
-        r->gpu.take = take_memory;
-        r->gpu.give_back = r->s->nccl->memory_free;
-    }
+    nccl_take_memory(&r->gpu); /* as nccl-tests has its buffers, where the library can */
     err = check_type(r);
     if (err)
         return err;
@@ -267,11 +194,11 @@ static int nccl_open(struct collective *c)
 {
     char error[GPU_ERROR_BYTES] = "";
     struct nccl_state *s = c->state = xcalloc(1, sizeof(*s));
+    int err = nccl_library(error, sizeof(error));
 
-    s->nccl = module_of(error, sizeof(error));
-    if (!s->nccl)
-        return collective_fail(c, -ELIBACC, "nccl: %s", error);
-    int err = library_devices(c);
+    if (err)
+        return collective_fail(c, err, "nccl: %s", error);
+    err = library_devices(c);
     if (err)
         return err;
     make_ranks(c);
@@ -296,23 +223,11 @@ static int nccl_peers(struct collective *c, unsigned *peers, unsigned *n)
     return 0;
 }
 
-static int make_id(struct collective *c)
-{
-    static const uint8_t none[NCCL_ID_BYTES];
-    struct nccl_state *s = c->state;
-    char error[256] = "";
-
-    if (memcmp(s->id, none, sizeof(none)) != 0)
-        return 0;
-    int err = s->nccl->unique(s->id, error, sizeof(error));
-    return err ? collective_fail(c, err, "nccl: %s", error) : 0;
-}
-
 static int nccl_address(struct collective *c, unsigned peer, struct collective_address *address)
 {
     struct nccl_state *s = c->state;
     struct collective_address gpu;
-    int err = c->me ? 0 : make_id(c);
+    int err = c->me ? 0 : nccl_make_id(c);
 
     (void)peer;
     library_gpu_address(&s->ranks[0].gpu, &gpu); /* it stands for the others of this process */
@@ -366,7 +281,7 @@ static int take_addresses(struct collective *c, const struct collective_address 
                                    "nccl: --per-process %u: two processes of this machine would "
                                    "have the same GPUs: start fewer",
                                    s->n_ranks);
-    return c->n == 1 ? make_id(c) : 0;
+    return c->n == 1 ? nccl_make_id(c) : 0;
 }
 
 /* NCCL looks at its algorithm's variables while a communicator is made. What they were comes
@@ -387,23 +302,6 @@ static char *swap(const char *name, const char *value)
     return kept;
 }
 
-/* By a helper thread. This one asks nothing of the GPU meanwhile. */
-static void enter_gpu(void *gpu)
-{
-    library_gpu_enter(gpu);
-}
-
-static int begin_comm(struct nccl_rank *r, const void *arg)
-{
-    const struct nccl_enter enter = {enter_gpu, &r->gpu};
-    char error[256] = "";
-    int err =
-        r->s->nccl->comm_open(&r->comm, r->s->id, r->c.n, r->c.me, &enter, error, sizeof(error));
-
-    (void)arg;
-    return err ? collective_fail(&r->c, err, "nccl: %s", error) : 0;
-}
-
 static int make_comm(struct collective *c)
 {
     const char *asked = c->point->algorithm, *algorithm = NULL, *protocol = NULL;
@@ -416,7 +314,7 @@ static int make_comm(struct collective *c)
         kept.algorithm = swap("NCCL_ALGO", algorithm);
     if (protocol)
         kept.protocol = swap("NCCL_PROTO", protocol);
-    int err = nccl_each(c, begin_comm, NULL);
+    int err = nccl_each(c, nccl_begin_comm, NULL);
     err = err ? err : nccl_each(c, nccl_await_comm, NULL);
     if (algorithm)
         free(swap("NCCL_ALGO", kept.algorithm));
@@ -438,33 +336,30 @@ static unsigned longest(const struct collective *c)
     return at;
 }
 
-/* Each other call once, and the barrier's: NCCL may connect anew for another size (2.22 and
- * later). */
-static int connect_all(struct collective *c, unsigned but)
-{
-    int err = 0;
-
-    for (unsigned i = 0; i < c->n_calls && !err; i++)
-        err = i == but ? 0 : nccl_call_first(c, i);
-    return err ? err : nccl_barrier_first(c);
-}
-
 /* Calls before anything is measured: they connect, and of the longest NCCL says how. */
 static int nccl_join(struct collective *c, const struct collective_address *addresses, unsigned n)
 {
     struct nccl_state *s = c->state;
+    unsigned most = longest(c);
 
-    nccl_log_begin(&s->says, s->nccl);
+    nccl_log_begin(&s->says);
     int err = take_addresses(c, addresses, n);
     if (!err)
         err = make_comm(c);
+    if (!err && c->point->registered != COLLECTIVE_REGISTER_NONE) {
+        err = nccl_each(c, nccl_begin_register, NULL);
+        err = err ? err : nccl_each(c, nccl_await_comm, NULL);
+        err = err ? err : nccl_each(c, nccl_check_registered, NULL);
+    }
     if (!err)
-        err = register_buffers(c);
+        err = nccl_call_first(c, most);
+    nccl_log_end(&s->says);
+    /* Each other call once, and the barrier's: NCCL may connect anew for another size (2.22 and
+     * later). */
+    for (unsigned i = 0; i < c->n_calls && !err; i++)
+        err = i == most ? 0 : nccl_call_first(c, i);
     if (!err)
-        err = nccl_call_first(c, longest(c));
-    nccl_log_end(&s->says, s->nccl);
-    if (!err)
-        err = connect_all(c, longest(c));
+        err = nccl_barrier_first(c);
     nccl_log_check(&s->says);
     if (!err && c->point->graphs)
         err = nccl_make_graph(c);
@@ -478,7 +373,7 @@ static void nccl_tell(struct collective *c, struct collective_report *told)
     char version[64];
     const char *device = c->point->device, *network = says->network ? says->devices : "";
 
-    s->nccl->version(version, sizeof(version));
+    nccl_version(version, sizeof(version));
     snprintf(told->algorithm, sizeof(told->algorithm), "%s%s",
              s->shared && c->n > 1 ? LIBRARY_GPU_SHARED : "", says->algorithm);
     snprintf(told->detail, sizeof(told->detail), "%.24s%s%.40s%s%.40s%s", version,
@@ -495,30 +390,10 @@ static void nccl_tell(struct collective *c, struct collective_report *told)
     told->members_add = says->members_add;
     told->switches_add = says->switches_add;
     told->gpu_shared = s->shared && c->n > 1;
-    told->simulated = s->nccl->simulated() || library_gpu_simulated(&s->ranks[0].gpu);
+    told->simulated = nccl_is_simulated() || library_gpu_simulated(&s->ranks[0].gpu);
     if (says->n_devices == 1 && network[0] && !c->point->device[0])
         device = network; /* what was asked for is the claim, whatever NCCL says that it took */
     library_flow(told, device, library_least(&s->ranks[0].c, s->bytes));
-}
-
-/* By a helper thread of each: NCCL may wait for the other ranks in it. */
-static void begin_finalize(struct nccl_rank *r)
-{
-    char error[256] = "";
-
-    if (r->comm && !r->gpu.broken && r->s->nccl->comm_finalize(r->comm, error, sizeof(error)))
-        r->gpu.broken = true;
-}
-
-/* Nothing is waited for that may never come: the communicator is thrown away then. */
-static void close_rank(struct nccl_rank *r)
-{
-    if (!r->comm)
-        return;
-    if (!r->gpu.broken)
-        nccl_await_comm(r, NULL);
-    r->gpu.left = r->s->nccl->comm_close(r->comm, r->gpu.broken) != 0;
-    r->comm = NULL;
 }
 
 static void nccl_close(struct collective *c)
@@ -532,9 +407,9 @@ static void nccl_close(struct collective *c)
         if (s->ranks[i].graph && !s->ranks[i].gpu.broken)
             gpu_ops(s->ranks[i].gpu.gpu)->graph_close(s->ranks[i].graph);
     for (unsigned i = 0; i < s->n_ranks; i++)
-        begin_finalize(&s->ranks[i]);
+        nccl_begin_finalize(&s->ranks[i]);
     for (unsigned i = 0; i < s->n_ranks; i++)
-        close_rank(&s->ranks[i]);
+        nccl_close_comm(&s->ranks[i]);
     for (unsigned i = 0; i < s->n_ranks; i++)
         library_gpu_close(&s->ranks[i].gpu);
     free(s->ranks);

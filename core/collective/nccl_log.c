@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NCCL's debug output, switched on, read and switched off: see nccl_module.h. */
+/* NCCL's debug output, switched on, read and switched off: see nccl_log.h. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "core/alloc.h"
-#include "core/collective/nccl_module.h"
+#include "core/collective/nccl_rank.h"
 #include "core/row.h"
 
 #define TEXT_MAX (4u << 20) /* of many channels and peers */
@@ -50,7 +50,7 @@ int nccl_log_algorithm(const char *asked, const char **algorithm, const char **p
     return -EOPNOTSUPP;
 }
 
-void nccl_log_begin(struct nccl_log *s, const struct nccl_module *nccl)
+void nccl_log_begin(struct nccl_log *s)
 {
     char name[48];
 
@@ -64,7 +64,7 @@ void nccl_log_begin(struct nccl_log *s, const struct nccl_module *nccl)
     setenv("NCCL_DEBUG", "INFO", 1);
     setenv("NCCL_DEBUG_SUBSYS", "INIT,NET,P2P,SHM,TUNING", 1);
     setenv("NCCL_DEBUG_FILE", name, 1);
-    if (!nccl->debug_again()) /* it could not be switched off again */
+    if (!nccl_debug_again()) /* it could not be switched off again */
         nccl_log_close(s);
 }
 
@@ -84,25 +84,19 @@ void nccl_log_close(struct nccl_log *s)
     s->fd = 0;
 }
 
-static void read_all(struct nccl_log *s)
+void nccl_log_end(struct nccl_log *s)
 {
+    if (s->fd < 1)
+        return;
     char *text = xcalloc(1, TEXT_MAX + 1);
     size_t n = 0;
     ssize_t got;
-
     while (n < TEXT_MAX && (got = read(s->fd, text + n, TEXT_MAX - n)) > 0)
         n += (size_t)got;
     nccl_log_parse(s, text);
     free(text);
-}
-
-void nccl_log_end(struct nccl_log *s, const struct nccl_module *nccl)
-{
-    if (s->fd < 1)
-        return;
-    read_all(s);
     unset();
-    nccl->debug_again();
+    nccl_debug_again();
 }
 
 void nccl_log_check(struct nccl_log *s)
@@ -142,16 +136,6 @@ static const struct {
                   {"P2P", CARRIER_PEER, false},
                   {"SHM", CARRIER_SHARED_MEMORY, false}};
 
-static void note_transport(struct nccl_log *s, const char *via)
-{
-    for (size_t i = 0; i < COUNT(transports); i++)
-        if (!strncmp(via, transports[i].name, strlen(transports[i].name))) {
-            s->carriers |= transports[i].carrier;
-            s->network |= transports[i].network;
-            return;
-        }
-}
-
 /* "[send] via NET/IB/0/GDRDMA", "via P2P/CUMEM", "via SHM/direct/direct": two parts of it. */
 static void wire(struct nccl_log *s, const char *line)
 {
@@ -163,7 +147,12 @@ static void wire(struct nccl_log *s, const char *line)
     size_t n = strcspn(via, "/ \r");
     if (via[n] == '/' && strncmp(via, "SHM", 3) != 0)
         n += 1 + strcspn(via + n + 1, "/( \r");
-    note_transport(s, via);
+    for (size_t i = 0; i < COUNT(transports); i++)
+        if (!strncmp(via, transports[i].name, strlen(transports[i].name))) {
+            s->carriers |= transports[i].carrier;
+            s->network |= transports[i].network;
+            break;
+        }
     add(s->wires, sizeof(s->wires), " and ", via, n);
 }
 

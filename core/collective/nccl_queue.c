@@ -22,16 +22,6 @@ int nccl_each(struct collective *c, nccl_rank_fn *fn, const void *arg)
     return err;
 }
 
-int nccl_look_comm(struct collective *c, struct library_gpu *g)
-{
-    struct nccl_rank *r = c->state;
-    char error[256] = "";
-    int err = r->comm ? r->s->nccl->comm_state(r->comm, error, sizeof(error)) : 0;
-
-    (void)g;
-    return err && err != -EAGAIN ? collective_fail(c, err, "nccl: %s", error) : err;
-}
-
 int nccl_await_comm(struct nccl_rank *r, const void *arg)
 {
     (void)arg;
@@ -50,13 +40,12 @@ static int look_comm(struct nccl_rank *r, const void *arg)
 /* The first of its kind is only begun: nccl_await_comm(). */
 static int queue(struct nccl_rank *r, const struct nccl_call *call, bool first)
 {
-    char error[256] = "";
-    int err = r->s->nccl->enqueue(r->comm, call, r->gpu.native, first, error, sizeof(error));
+    int err = nccl_enqueue(r, call, first);
 
     if (err == -EAGAIN)
-        return first ? 0 : nccl_await_comm(r, NULL);
+        return nccl_await_comm(r, NULL);
     r->gpu.broken |= err != 0;
-    return err ? collective_fail(&r->c, err, "nccl: %s", error) : 0;
+    return err;
 }
 
 static double bytes_of(const struct collective *c, unsigned call)
@@ -91,13 +80,12 @@ static int queue_call(struct nccl_rank *r, const void *arg)
 static int group(struct collective *c, bool begin)
 {
     struct nccl_state *s = c->state;
-    char error[256] = "";
     bool wanted = c->point->aggregated > 1 || s->n_ranks > 1;
-    int err = wanted ? s->nccl->group(s->ranks[0].comm, begin, error, sizeof(error)) : 0;
+    int err = wanted ? nccl_group(c, begin) : 0;
 
     for (unsigned i = 0; i < s->n_ranks && err; i++)
         s->ranks[i].gpu.broken = true;
-    return err ? collective_fail(c, err, "nccl: %s", error) : 0;
+    return err;
 }
 
 /* By all ranks of this process. */

@@ -118,15 +118,6 @@ static const struct collective_ops *goes_by(const struct collective *c)
     return c->ops == &collective_auto ? suited(c) : c->ops;
 }
 
-static enum schedule_algorithm algorithm_of(const struct collective *c)
-{
-    const struct collective_ops *by = goes_by(c);
-
-    if (by == &collective_halving)
-        return SCHEDULE_HALVING;
-    return by == &collective_doubling ? SCHEDULE_DOUBLING : SCHEDULE_RING;
-}
-
 static void own_tell(struct collective *c, struct collective_report *told)
 {
     struct own *o = c->state;
@@ -209,7 +200,11 @@ static int make_schedules(struct collective *c)
             continue;
         struct own_call *call = &o->calls[o->n_calls++];
         call->count = c->calls[i].count;
-        err = schedule_make(&call->schedule, algorithm_of(c), p, call->count, c->n, c->me);
+        err = schedule_make(&call->schedule,
+                            goes_by(c) == &collective_halving    ? SCHEDULE_HALVING
+                            : goes_by(c) == &collective_doubling ? SCHEDULE_DOUBLING
+                                                                 : SCHEDULE_RING,
+                            p, call->count, c->n, c->me);
         if (!err)
             measure(c, call);
     }

@@ -75,22 +75,10 @@ static bool is_word(const char *word)
     return *word != 0;
 }
 
-/* UCX's devices: a port is "mlx5_0:1". What is nothing here, a port without its number too, chooses
- * nothing. */
-static bool only_interfaces(const char *list)
-{
-    return list && count(list, is_interface) && count(list, is_interface) == count(list, is_word);
-}
-
 static const char *say(char *text, size_t len, const char *name, const char *value)
 {
     snprintf(text, len, "%s=%.24s", name, value);
     return text;
-}
-
-static bool names_rdma(const char *btl)
-{
-    return *btl != '^' && count(btl, is_rdma);
 }
 
 /* The end of the list, which is gone, may name RDMA. */
@@ -102,7 +90,10 @@ static bool of_ucx(char *text, size_t len)
 
     if (only_sockets(layers))
         say(text, len, "UCX_TLS", layers);
-    else if (only_interfaces(devices))
+    /* UCX's devices: a port is "mlx5_0:1". What is nothing here, a port without its number too,
+     * chooses nothing. */
+    else if (devices && count(devices, is_interface) &&
+             count(devices, is_interface) == count(devices, is_word))
         say(text, len, "UCX_NET_DEVICES", devices);
     return text[0] != 0;
 }
@@ -126,7 +117,7 @@ static bool of_btl(const struct mpi_settings *s, char *text, size_t len)
         return false;
     if (*s->btl != '^' && only_sockets(s->btl))
         say(text, len, "btl", s->btl);
-    else if (!strcmp(s->pml, "ob1") && !names_rdma(s->btl))
+    else if (!strcmp(s->pml, "ob1") && (*s->btl == '^' || !count(s->btl, is_rdma)))
         say(text, len, "pml", s->pml);
     return text[0] != 0;
 }

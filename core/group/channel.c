@@ -200,18 +200,6 @@ static void beat_all(const struct beat *b)
         channel_base(b->channels[i].c)->ops->beat(b->channels[i].c);
 }
 
-/* Those whose socket has ended are told of, each once. */
-static void tell_ends(struct beat *b)
-{
-    pthread_mutex_lock(&b->lock);
-    for (unsigned i = 0; i < b->n && b->gone; i++)
-        if (b->ends[i].fd >= 0 && b->ends[i].revents) {
-            b->ends[i].fd = -1;
-            b->gone(b->arg, b->channels[i].number);
-        }
-    pthread_mutex_unlock(&b->lock);
-}
-
 /* Nobody is woken for ends that nobody wants to know. */
 static bool wait_until(struct beat *b, uint64_t until_ns)
 {
@@ -223,8 +211,16 @@ static bool wait_until(struct beat *b, uint64_t until_ns)
         int n = poll(from, (tells ? b->n : 0) + 1, (int)((until_ns - now_ns) / 1000000) + 1);
         if (n > 0 && b->ends[b->n].revents)
             return false;
-        if (n > 0)
-            tell_ends(b);
+        if (n > 0) {
+            /* Those whose socket has ended are told of, each once. */
+            pthread_mutex_lock(&b->lock);
+            for (unsigned i = 0; i < b->n && b->gone; i++)
+                if (b->ends[i].fd >= 0 && b->ends[i].revents) {
+                    b->ends[i].fd = -1;
+                    b->gone(b->arg, b->channels[i].number);
+                }
+            pthread_mutex_unlock(&b->lock);
+        }
         now_ns = clock_now_ns();
     }
     return true;
@@ -253,18 +249,6 @@ static void release(struct beat *b)
     free(b);
 }
 
-static void take(struct beat *b, struct channel *c, unsigned number, uint64_t silent_ns)
-{
-    const struct channel_ops *ops = c ? channel_base(c)->ops : NULL;
-
-    if (!ops || !ops->beat)
-        return;
-    ops->expect(c, silent_ns);
-    b->ends[b->n] = (struct pollfd){.fd = ops->fd ? ops->fd(c) : -1, .events = POLLRDHUP};
-    b->channels[b->n].c = c;
-    b->channels[b->n++].number = number;
-}
-
 int beat_start(struct beat **out, struct channel *const *channels, unsigned n, uint64_t silent_ns)
 {
     struct beat *b = xcalloc(1, sizeof(*b) + n * sizeof(b->channels[0]));
@@ -279,8 +263,16 @@ int beat_start(struct beat **out, struct channel *const *channels, unsigned n, u
         release(b);
         return err;
     }
-    for (unsigned i = 0; i < n; i++)
-        take(b, channels[i], i, silent_ns);
+    for (unsigned i = 0; i < n; i++) {
+        struct channel *c = channels[i];
+        const struct channel_ops *ops = c ? channel_base(c)->ops : NULL;
+        if (!ops || !ops->beat)
+            continue;
+        ops->expect(c, silent_ns);
+        b->ends[b->n] = (struct pollfd){.fd = ops->fd ? ops->fd(c) : -1, .events = POLLRDHUP};
+        b->channels[b->n].c = c;
+        b->channels[b->n++].number = i;
+    }
     b->ends[b->n] = (struct pollfd){.fd = b->over, .events = POLLIN};
     b->due_ns = clock_now_ns();
     beat_all(b);      /* so that the other end has one before it hears anything else */

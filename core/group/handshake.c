@@ -436,11 +436,6 @@ static int open_listener(const struct addrinfo *a, uint16_t *port)
     return fd;
 }
 
-static bool no_such_family(int err)
-{
-    return err == -EAFNOSUPPORT || err == -EADDRNOTAVAIL || err == -EPROTONOSUPPORT;
-}
-
 /* A name may have the same address twice. */
 static bool is_again(const struct addrinfo *first, const struct addrinfo *a)
 {
@@ -464,7 +459,7 @@ static int open_all(const struct addrinfo *found, uint16_t *port, int fds[MEET_L
         int fd = open_listener(a, port);
         if (fd >= 0)
             fds[(*n)++] = fd;
-        else if (!no_such_family(fd))
+        else if (fd != -EAFNOSUPPORT && fd != -EADDRNOTAVAIL && fd != -EPROTONOSUPPORT)
             err = fd;
     }
     if (!err && !*n)

@@ -314,15 +314,6 @@ static int try_all(const struct meet_connect *m, const struct addrinfo *found, s
     return result;
 }
 
-/* 0 after a pause; -EINTR, or -ETIMEDOUT when no time is left for another try. */
-static int pause_between(const struct meet_connect *m, uint64_t until_ns)
-{
-    if (clock_now_ns() + AGAIN_NS >= until_ns)
-        return -ETIMEDOUT;
-    nanosleep(&(struct timespec){.tv_nsec = AGAIN_NS}, NULL);
-    return m->cancel && *m->cancel ? -EINTR : 0;
-}
-
 int meet_connect(const struct meet_connect *m, struct channel **c, char *error, size_t len)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found;
@@ -341,9 +332,12 @@ int meet_connect(const struct meet_connect *m, struct channel **c, char *error, 
         snprintf(error, len, "cannot find the host '%s': %s", m->host, gai_strerror(code));
         return -ENOENT;
     }
-    do
+    do {
         err = try_all(m, found, c, error, len);
-    while (err && may_change(err) && !pause_between(m, until_ns));
+        if (!err || !may_change(err) || clock_now_ns() + AGAIN_NS >= until_ns)
+            break;
+        nanosleep(&(struct timespec){.tv_nsec = AGAIN_NS}, NULL);
+    } while (!m->cancel || !*m->cancel);
     freeaddrinfo(found);
     return err;
 }

@@ -168,19 +168,6 @@ static int take_one(struct meet_door *d, int listener)
     return 0;
 }
 
-static void take_some(struct meet_door *d, int listener)
-{
-    int err = 0;
-
-    for (int i = 0; i < ACCEPTS_A_TURN && !err; i++)
-        err = take_one(d, listener);
-    if (err == -EMFILE || err == -ENFILE || err == -ENOMEM || err == -ENOBUFS) {
-        door_complain(&d->log, "nobody can be let in: %s", strerror(-err));
-        nanosleep(&(struct timespec){.tv_nsec = 50000000},
-                  NULL); /* or it would be asked again at once */
-    }
-}
-
 /* Has it proved itself by now? */
 static bool prove(struct meet_door *d, struct meet_place *p)
 {
@@ -232,22 +219,20 @@ int door_turn(struct meet_door *d, void (*hear)(void *arg, struct meet_place *p)
             hear(arg, who[i]);
     look_at_times(d);
     for (size_t i = 0; i < d->n_listeners; i++)
-        if (polls[n_who + i].revents)
-            take_some(d, d->listeners[i]);
+        if (polls[n_who + i].revents) {
+            int err = 0;
+            for (int k = 0; k < ACCEPTS_A_TURN && !err; k++)
+                err = take_one(d, d->listeners[i]);
+            if (err != -EMFILE && err != -ENFILE && err != -ENOMEM && err != -ENOBUFS)
+                continue;
+            door_complain(&d->log, "nobody can be let in: %s", strerror(-err));
+            /* or it would be asked again at once */
+            nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+        }
     return 0;
 }
 
 /* ---- A server's run: a child for one peer ---- */
-
-/* What was the server's alone. The place's own socket stays. */
-static void forget_the_server(struct meet_door *d, const struct meet_place *p)
-{
-    for (size_t i = 0; i < d->n_listeners; i++)
-        close(d->listeners[i]);
-    for (size_t i = 0; i < DOOR_PLACES; i++)
-        if (d->places[i].taken && &d->places[i] != p)
-            close(d->places[i].fd);
-}
 
 /* In the child, which does not return. */
 static void be_the_session(struct serve *s, struct meet_place *p, pid_t parent)
@@ -258,7 +243,12 @@ static void be_the_session(struct serve *s, struct meet_place *p, pid_t parent)
     signal(SIGINT, SIG_IGN); /* meant for the server, which ends this process */
     signal(SIGTERM, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
-    forget_the_server(&s->door, p);
+    /* What was the server's alone. The place's own socket stays. */
+    for (size_t i = 0; i < s->door.n_listeners; i++)
+        close(s->door.listeners[i]);
+    for (size_t i = 0; i < DOOR_PLACES; i++)
+        if (s->door.places[i].taken && &s->door.places[i] != p)
+            close(s->door.places[i].fd);
     int err = door_let_in(p);
     struct channel *c = p->c;
     for (size_t i = 0; i < DOOR_PLACES; i++)

@@ -144,16 +144,6 @@ const struct mpi_module *mpi_module_find(char *error, size_t len)
     return mpi;
 }
 
-static int refuse_torchrun(char *error, size_t len)
-{
-    snprintf(error, len,
-             "torchrun started %u processes (WORLD_SIZE, RANK, LOCAL_RANK), but they cannot find "
-             "each other: it is no launcher of MPI; start them by mpirun or srun, or without any: "
-             "--listen on one, --leader on the others",
-             mpi_launched());
-    return -EOPNOTSUPP;
-}
-
 /* A launcher of another MPI than the module's starts each process as a world of its own. */
 int mpi_begin(unsigned *rank, unsigned *size, char *error, size_t len)
 {
@@ -161,8 +151,14 @@ int mpi_begin(unsigned *rank, unsigned *size, char *error, size_t len)
     char version[128];
     int err = mpi ? mpi->begin(rank, size, error, len) : -EOPNOTSUPP;
 
-    if (mpi_torchrun() && (err || *size != mpi_launched()))
-        return refuse_torchrun(error, len);
+    if (mpi_torchrun() && (err || *size != mpi_launched())) {
+        snprintf(error, len,
+                 "torchrun started %u processes (WORLD_SIZE, RANK, LOCAL_RANK), but they cannot "
+                 "find each other: it is no launcher of MPI; start them by mpirun or srun, or "
+                 "without any: --listen on one, --leader on the others",
+                 mpi_launched());
+        return -EOPNOTSUPP;
+    }
     if (!err && *size != mpi_launched()) {
         mpi->version(version, sizeof(version));
         snprintf(

@@ -110,31 +110,6 @@ static int listen_for(const struct pair_params *p, const struct pair_service *se
     return err == -EINTR ? 0 : err;
 }
 
-/* One of a launcher's processes, it may be, of which each would have a peer of its own, and measure
- * beside the others. */
-static int check_alone(enum pair_kind kind, const struct pair_service *service, char *error,
-                       size_t len)
-{
-    char unknown[320];
-
-    if (!service->forks || kind != PAIR_NONE || !mpi_unknown_text(unknown, sizeof(unknown)))
-        return 0;
-    snprintf(error, len, "%s. Or give --listen to one, and its host to the other", unknown);
-    return -EINVAL;
-}
-
-static int serve_rank(const struct pair_service *service, char *error, size_t len)
-{
-    struct channel *c = NULL;
-    int err = mpi_peer(&c, error, len);
-
-    if (!err && service->fn(c, service->rank))
-        err = -EIO;
-    channel_close(c);
-    mpi_end();
-    return err;
-}
-
 /* A leader without its secret is refused before anything is measured. On standard input it stands
  * once, for the meeting. */
 static int check_secret(const struct pair_params *p, char *error, size_t len)
@@ -152,15 +127,28 @@ int pair_serve(const struct pair_params *p, const struct pair_service *service,
     char error[MEET_ERROR_BYTES] = "";
     unsigned rank = 0;
     bool lead = !p->listen;
-    int err;
+    int err = 0;
 
     if (kind == PAIR_MPI) {
         err = join_world(&rank, error, sizeof(error));
         lead = !err && !rank;
-        if (!err && rank)
-            err = serve_rank(service, error, sizeof(error));
+        if (!err && rank) {
+            struct channel *c = NULL;
+            err = mpi_peer(&c, error, sizeof(error));
+            if (!err && service->fn(c, service->rank))
+                err = -EIO;
+            channel_close(c);
+            mpi_end();
+        }
     } else {
-        err = check_alone(kind, service, error, sizeof(error));
+        /* One of a launcher's processes, it may be, of which each would have a peer of its own, and
+         * measure beside the others. */
+        char unknown[320];
+        if (service->forks && kind == PAIR_NONE && mpi_unknown_text(unknown, sizeof(unknown))) {
+            snprintf(error, sizeof(error), "%s. Or give --listen to one, and its host to the other",
+                     unknown);
+            err = -EINVAL;
+        }
         if (!err)
             err = lead ? check_secret(p, error, sizeof(error))
                        : listen_for(p, service, cancel, error, sizeof(error));

@@ -572,23 +572,19 @@ static void look_back(struct talk *t)
     }
 }
 
-static void lose_one(struct talk *t, unsigned peer)
-{
-    const struct talk_peer *p = &t->peers[peer];
-    char text[TALK_ERROR_BYTES];
-
-    snprintf(text, sizeof(text), "%s %s", channel_peer(p->channel),
-             p->silent ? "did not answer: it hangs or was cut off"
-                       : "answers, but does not give up");
-    talk_lose(t, peer, -ETIMEDOUT, text);
-}
-
 static void lose_late(struct talk *t)
 {
     for (int sure = 1; sure >= 0; sure--)
-        for (unsigned i = 0; i < t->n; i++)
-            if (t->peers[i].pending && t->peers[i].sure == sure)
-                lose_one(t, i);
+        for (unsigned i = 0; i < t->n; i++) {
+            const struct talk_peer *p = &t->peers[i];
+            char text[TALK_ERROR_BYTES];
+            if (!p->pending || p->sure != sure)
+                continue;
+            snprintf(text, sizeof(text), "%s %s", channel_peer(p->channel),
+                     p->silent ? "did not answer: it hangs or was cut off"
+                               : "answers, but does not give up");
+            talk_lose(t, i, -ETIMEDOUT, text);
+        }
 }
 
 void talk_hurry(struct talk *t, uint64_t wait_ns)

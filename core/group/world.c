@@ -96,18 +96,6 @@ int world_fail(int err, char *error, size_t len, const char *format, ...)
     return err;
 }
 
-/* A channel is an open file, and many systems let a process have 1024 unless it asks for more. */
-static void make_room(unsigned size)
-{
-    struct rlimit limit;
-    rlim_t want = (rlim_t)size + OTHER_FILES;
-
-    if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= want)
-        return;
-    limit.rlim_cur = limit.rlim_max < want ? limit.rlim_max : want;
-    setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 int world_new(struct world **world, const char *group, unsigned rank, unsigned size, char *error,
               size_t len)
 {
@@ -124,7 +112,14 @@ int world_new(struct world **world, const char *group, unsigned rank, unsigned s
     void *members = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (members == MAP_FAILED)
         alloc_fail(bytes);
-    make_room(size);
+    /* A channel is an open file, and many systems let a process have 1024 unless it asks for
+     * more. */
+    struct rlimit limit;
+    rlim_t want = (rlim_t)size + OTHER_FILES;
+    if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < want) {
+        limit.rlim_cur = limit.rlim_max < want ? limit.rlim_max : want;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
     w->group = group;
     w->rank = rank;
     w->size = size;
@@ -447,17 +442,6 @@ void world_refuse(struct channel *c, int err, const char *why)
     channel_send(c, WORLD_REFUSED, bytes, 4 + n);
 }
 
-static int hear_refusal(struct channel *c, const uint8_t *data, size_t n, char *error, size_t len)
-{
-    uint32_t err = n >= 4 ? bytes_get32(data) : 0;
-    char why[REASON_BYTES + 1] = "it does not say why";
-
-    if (n > 4)
-        shake_text(why, sizeof(why), data + 4, n - 4);
-    return world_fail(err > 0 && err < 4096 ? -(int)err : -EPROTO, error, len,
-                      "'%s' turned this process away: %s", channel_peer(c), why);
-}
-
 /* A frame, while nobody cancels. */
 static int recv_slices(struct channel *c, uint16_t *type, void *data, size_t size, size_t *n,
                        uint64_t wait_ns, const volatile int *cancel)
@@ -488,8 +472,14 @@ int world_expect(struct channel *c, uint16_t type, void *data, size_t size, uint
                           channel_peer(c), (double)wait_ns / 1e9);
     if (err)
         return world_fail(err, error, len, "%s", channel_error(c));
-    if (got == WORLD_REFUSED)
-        return hear_refusal(c, bytes, n, error, len);
+    if (got == WORLD_REFUSED) {
+        uint32_t refused = n >= 4 ? bytes_get32(bytes) : 0;
+        char why[REASON_BYTES + 1] = "it does not say why";
+        if (n > 4)
+            shake_text(why, sizeof(why), bytes + 4, n - 4);
+        return world_fail(refused > 0 && refused < 4096 ? -(int)refused : -EPROTO, error, len,
+                          "'%s' turned this process away: %s", channel_peer(c), why);
+    }
     if (got != type || n != size)
         return world_fail(-EPROTO, error, len,
                           "'%s' sent a message out of turn: is it another program, or another "
@@ -497,13 +487,6 @@ int world_expect(struct channel *c, uint16_t type, void *data, size_t size, uint
                           channel_peer(c));
     memcpy(data, bytes, n);
     return 0;
-}
-
-/* Callers count nodes and ranks of machines in arrays of as many as there are ranks. */
-static int is_possible(const struct world *w, const struct world_member *m)
-{
-    return m->node < w->nodes && m->local < w->size && m->machine_rank < m->machine_ranks &&
-           m->machine_ranks <= w->size;
 }
 
 static int hear_members(struct world *w, struct channel *c, const volatile int *cancel, char *error,
@@ -517,8 +500,11 @@ static int hear_members(struct world *w, struct channel *c, const volatile int *
         err = world_expect(c, WORLD_MEMBERS, chunk, (size_t)n * WORLD_MEMBER_BYTES, CHANNEL_WAIT_NS,
                            cancel, error, len);
         for (unsigned k = 0; k < n && !err; k++) {
-            world_member_get(chunk + (size_t)k * WORLD_MEMBER_BYTES, &w->members[i + k]);
-            if (!is_possible(w, &w->members[i + k]))
+            /* Callers count nodes and ranks of machines in arrays of as many as there are ranks. */
+            struct world_member *m = &w->members[i + k];
+            world_member_get(chunk + (size_t)k * WORLD_MEMBER_BYTES, m);
+            if (m->node >= w->nodes || m->local >= w->size || m->machine_rank >= m->machine_ranks ||
+                m->machine_ranks > w->size)
                 err = world_fail(-EPROTO, error, len, "'%s' tells of a rank %u that cannot be",
                                  channel_peer(c), i + k);
         }
@@ -556,18 +542,6 @@ struct birth {
     void *arg;
 };
 
-/* In the child: the parent's channels to the children before this one are none of its own. */
-static void be_a_rank(struct world *w, unsigned rank, struct channel *to_parent)
-{
-    for (unsigned i = 0; i < w->size; i++) {
-        channel_forget(w->channels[i]);
-        w->channels[i] = NULL;
-    }
-    w->rank = rank;
-    world_adopt(w, 0, to_parent);
-    mprotect(w->members, w->size * sizeof(*w->members), PROT_READ);
-}
-
 static int be_born(struct channel *to_parent, void *arg)
 {
     const struct birth *b = arg;
@@ -575,7 +549,15 @@ static int be_born(struct channel *to_parent, void *arg)
     uint16_t type = 0;
     size_t n = 0;
 
-    be_a_rank(b->w, b->rank, to_parent);
+    /* In the child: the parent's channels to the children before this one are none of its own. */
+    struct world *w = b->w;
+    for (unsigned i = 0; i < w->size; i++) {
+        channel_forget(w->channels[i]);
+        w->channels[i] = NULL;
+    }
+    w->rank = b->rank;
+    world_adopt(w, 0, to_parent);
+    mprotect(w->members, w->size * sizeof(*w->members), PROT_READ);
     int err = channel_recv(to_parent, &type, &nodes, sizeof(nodes), &n, GO_WAIT_NS);
     if (!err && (type != GO || n != sizeof(nodes)))
         err = -EPROTO;
@@ -600,19 +582,6 @@ static int bear(struct world *w, unsigned rank, world_fn *fn, void *arg, char *e
     return 0;
 }
 
-/* All but the processes' numbers is known before there are any. */
-static void write_members(struct world *w)
-{
-    struct sockaddr_in loopback = {.sin_family = AF_INET,
-                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-
-    world_self(&w->members[0]);
-    memcpy(&w->members[0].address, &loopback, sizeof(loopback));
-    for (unsigned i = 1; i < w->size; i++)
-        w->members[i] = w->members[0];
-    world_number(w);
-}
-
 int world_fork(struct world **world, unsigned size, world_fn *fn, void *arg, char *error,
                size_t len)
 {
@@ -621,7 +590,14 @@ int world_fork(struct world **world, unsigned size, world_fn *fn, void *arg, cha
 
     if (!w) /* just where it fails */
         return err;
-    write_members(w);
+    /* All but the processes' numbers is known before there are any. */
+    struct sockaddr_in loopback = {.sin_family = AF_INET,
+                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    world_self(&w->members[0]);
+    memcpy(&w->members[0].address, &loopback, sizeof(loopback));
+    for (unsigned i = 1; i < size; i++)
+        w->members[i] = w->members[0];
+    world_number(w);
     err = secret_random(w->key, sizeof(w->key));
     if (err)
         world_fail(err, error, len, "no random numbers: %s", strerror(-err));

@@ -126,20 +126,6 @@ void gather_missing(const struct world *w, char *text, size_t len)
 
 #define TELL_NS 60000000000u /* rank 0 tells one after the other, and many they may be */
 
-/* Rank 0, and who shares its network, are where this process has found it: rank 0 may have an
- * address for each network that it is in, and tells everybody one. */
-static void correct_addresses(struct world *w, struct channel *c)
-{
-    struct sockaddr_storage own, peer;
-    const uint64_t here = w->members[w->rank].network, there = w->members[0].network;
-
-    if ((here && here == there) || channel_address(c, &own, &peer))
-        return;
-    for (unsigned i = 0; i < w->size; i++)
-        if (i == 0 || (there && w->members[i].network == there))
-            w->members[i].address = peer;
-}
-
 static int enter(struct channel *c, const struct world_meeting *m, uint64_t *left_ns, char *error,
                  size_t len)
 {
@@ -187,7 +173,14 @@ int world_join(struct world **world, const struct world_meeting *m, char *error,
         channel_close(c);
         return err;
     }
-    correct_addresses(w, c);
+    /* Rank 0, and who shares its network, are where this process has found it: rank 0 may have an
+     * address for each network that it is in, and tells everybody one. */
+    struct sockaddr_storage own, peer;
+    const uint64_t here = w->members[w->rank].network, there = w->members[0].network;
+    if (!(here && here == there) && !channel_address(c, &own, &peer))
+        for (unsigned i = 0; i < w->size; i++)
+            if (i == 0 || (there && w->members[i].network == there))
+                w->members[i].address = peer;
     world_adopt(w, 0, c);
     *world = w;
     return 0;

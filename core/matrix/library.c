@@ -22,14 +22,6 @@
 #define XCR0_AVX512 0xe6u
 #define XCR0_AMX    0x60000u
 
-static uint32_t xcr0_read(void)
-{
-    uint32_t low, high;
-
-    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-    return low;
-}
-
 static bool bit(uint32_t word, unsigned number)
 {
     return word >> number & 1;
@@ -37,12 +29,12 @@ static bool bit(uint32_t word, unsigned number)
 
 void cpu_features_read(struct cpu_features *f)
 {
-    uint32_t a, b1, c1, d1, b7, c7, d7, a71, b, c, d, xcr0 = 0;
+    uint32_t a, b1, c1, d1, b7, c7, d7, a71, b, c, d, xcr0, high;
 
     *f = (struct cpu_features){0};
     if (!__get_cpuid(1, &a, &b1, &c1, &d1) || !bit(c1, 27))
         return; /* no XGETBV: older than AVX */
-    xcr0 = xcr0_read();
+    __asm__ volatile("xgetbv" : "=a"(xcr0), "=d"(high) : "c"(0));
     if (!__get_cpuid_count(7, 0, &a, &b7, &c7, &d7) || (xcr0 & XCR0_AVX) != XCR0_AVX)
         return;
     if (!a || !__get_cpuid_count(7, 1, &a71, &b, &c, &d))

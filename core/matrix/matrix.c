@@ -286,11 +286,6 @@ double gemm_b_at(const struct gemm_problem *p, size_t row, size_t column)
     return gemm_element_at(p->form->b, p->b, row * p->shape.n + column);
 }
 
-static double gemm_c_at(const struct gemm_problem *p, size_t row, size_t column)
-{
-    return gemm_element_at(p->form->c, p->c, row * p->shape.n + column);
-}
-
 /* ---- The check of a matrix product ---- */
 
 #define LAMBDA 8.0
@@ -406,7 +401,9 @@ static void problem_column(const void *arg, size_t column, double *out)
 
 static double problem_c(const void *arg, size_t row, size_t column)
 {
-    return gemm_c_at(arg, row, column);
+    const struct gemm_problem *p = arg;
+
+    return gemm_element_at(p->form->c, p->c, row * p->shape.n + column);
 }
 
 int gemm_check_result(const struct gemm_problem *p, uint64_t seed, struct gemm_check *out)

@@ -252,24 +252,6 @@ out:
     return err;
 }
 
-static void forget(struct onednn *e, struct descriptors *d)
-{
-    void *all[] = {d->a, d->b, d->b_any, d->c};
-
-    for (int i = 0; e->release3 && i < 4; i++)
-        if (all[i])
-            e->api.md3_destroy(all[i]);
-}
-
-static int matmul_pd(struct onednn *e, const struct descriptors *d, void **pd)
-{
-    if (e->release3)
-        return e->api.matmul3_create(pd, e->engine, d->a, d->b_any, NULL, d->c, NULL);
-    _Alignas(16) unsigned char desc[DNNL2_MATMUL_DESC_ROOM];
-    int status = e->api.matmul2_init(desc, d->a, d->b_any, NULL, d->c);
-    return status ? status : e->api.pd2_create(pd, desc, NULL, e->engine, NULL);
-}
-
 /* B in the layout that the matmul wants: r->b. */
 static int pack(struct onednn *e, struct onednn_product *r, const struct gemm_problem *p,
                 const struct descriptors *d, const void *matmul, char *why)
@@ -301,17 +283,6 @@ out:
     return err;
 }
 
-static void name_kernel(struct onednn *e, const void *pd)
-{
-    const struct dnnl_version *v = e->api.version();
-    const char *name = NULL;
-
-    if (e->api.pd_query(pd, DNNL_QUERY_IMPL_INFO_STR, 0, &name) || !name)
-        name = "";
-    snprintf(e->base.kernel, sizeof(e->base.kernel), "%d.%d.%d %s", v->major, v->minor, v->patch,
-             name);
-}
-
 static void onednn_finish(struct gemm_product *product)
 {
     struct onednn_product *r = (struct onednn_product *)product;
@@ -337,7 +308,13 @@ static int make_product(struct onednn *e, struct onednn_product *r, const struct
 
     if (err)
         goto out;
-    status = matmul_pd(e, &d, &pd);
+    if (e->release3) {
+        status = e->api.matmul3_create(&pd, e->engine, d.a, d.b_any, NULL, d.c, NULL);
+    } else {
+        _Alignas(16) unsigned char desc[DNNL2_MATMUL_DESC_ROOM];
+        status = e->api.matmul2_init(desc, d.a, d.b_any, NULL, d.c);
+        status = status ? status : e->api.pd2_create(&pd, desc, NULL, e->engine, NULL);
+    }
     if (status) {
         err = status == DNNL_UNIMPLEMENTED
                   ? gemm_why(why, -EOPNOTSUPP, "oneDNN has no %s product for this CPU",
@@ -345,7 +322,12 @@ static int make_product(struct onednn *e, struct onednn_product *r, const struct
                   : failed(why, "matmul", status);
         goto out;
     }
-    name_kernel(e, pd);
+    const struct dnnl_version *v = e->api.version();
+    const char *name = NULL;
+    if (e->api.pd_query(pd, DNNL_QUERY_IMPL_INFO_STR, 0, &name) || !name)
+        name = "";
+    snprintf(e->base.kernel, sizeof(e->base.kernel), "%d.%d.%d %s", v->major, v->minor, v->patch,
+             name);
     CHECK(e->api.primitive_create(&r->matmul, pd));
     CHECK(e->api.memory_create(&r->a, d.a, e->engine, p->a));
     CHECK(e->api.memory_create(&r->c, d.c, e->engine, p->c));
@@ -353,7 +335,10 @@ static int make_product(struct onednn *e, struct onednn_product *r, const struct
 out:
     if (pd)
         e->api.pd_destroy(pd);
-    forget(e, &d);
+    void *all[] = {d.a, d.b, d.b_any, d.c};
+    for (int i = 0; e->release3 && i < 4; i++)
+        if (all[i])
+            e->api.md3_destroy(all[i]);
     return err;
 }
 

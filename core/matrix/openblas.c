@@ -102,16 +102,6 @@ static void openblas_close(struct gemm_engine *base)
     free(e);
 }
 
-/* "0.3.21 Haswell" from "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH ...". */
-static void name_kernel(struct openblas *e)
-{
-    char version[32] = "";
-
-    if (sscanf(e->api.config(), "OpenBLAS %31s", version) != 1)
-        snprintf(version, sizeof(version), "unknown version");
-    snprintf(e->base.kernel, sizeof(e->base.kernel), "%s %s", version, e->api.core());
-}
-
 static int load_default(struct openblas *e, const void *file, char *why)
 {
     static const char *const names[] = {"libopenblas.so.0", "libopenblas.so", NULL};
@@ -165,7 +155,11 @@ static struct gemm_engine *openblas_open(const char *file, int *err, char *why)
         return NULL;
     }
     remark_core(e);
-    name_kernel(e);
+    /* "0.3.21 Haswell" from "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH ...". */
+    char version[32] = "";
+    if (sscanf(e->api.config(), "OpenBLAS %31s", version) != 1)
+        snprintf(version, sizeof(version), "unknown version");
+    snprintf(e->base.kernel, sizeof(e->base.kernel), "%s %s", version, e->api.core());
     return &e->base;
 }
 

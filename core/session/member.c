@@ -21,15 +21,6 @@
 #define CALL_NS         20000000u /* and a message, to each */
 #define TIMES_SLOWER    4         /* than before it may be */
 
-/* A slow rank keeps others waiting for as long as its bytes take. So it is a fault that nothing
- * moves in any rank, and none that nothing moves here. */
-static bool is_stuck(struct member *m, uint64_t still_ns)
-{
-    if (still_ns < m->still_ns)
-        return false;
-    return !m->c.ops->own || !m->others_still_ns || m->others_still_ns(m) >= m->still_ns;
-}
-
 static int say_stuck(struct member *m, uint64_t still_ns)
 {
     m->c.error[0] = 0; /* that rank 0 has given up follows from it */
@@ -53,7 +44,10 @@ static int attend(struct collective *c, uint64_t still_ns)
     int err = 0;
 
     m->moved_ns = now_ns - still_ns;
-    if (is_stuck(m, still_ns))
+    /* A slow rank keeps others waiting for as long as its bytes take. So it is a fault that nothing
+     * moves in any rank, and none that nothing moves here. */
+    bool others = m->c.ops->own && m->others_still_ns;
+    if (still_ns >= m->still_ns && (!others || m->others_still_ns(m) >= m->still_ns))
         return say_stuck(m, still_ns);
     if (now_ns - m->looked_ns < LOOK_NS)
         return 0;
@@ -88,21 +82,6 @@ static void look_around(struct member *m)
         m->first_of_node &= o->node != own->node;
         m->first_of_machine &= o->node != own->node && !machine_same(o->machine, own->machine);
     }
-}
-
-/* A CPU of its own, where there is one for each. What the caller says of crowds is for a machine
- * that nobody has seen. A library on GPUs has threads that carry the bytes: they would inherit the
- * one CPU and wait there for this thread, and it places them itself. So do threads of a backend that
- * is made of several. */
-static void take_cpu(struct member *m, unsigned cpu_rank, unsigned cpu_ranks)
-{
-    unsigned cpus[WORLD_RANKS_MAX];
-
-    m->point.crowded = m->topo && cpu_ranks > topo_cpus(m->topo);
-    if (!m->topo || m->point.crowded || m->c.ops->device_memory || m->c.ops->alone ||
-        topo_spread(m->topo, -1, cpu_ranks, cpus))
-        return;
-    m->bound = !topo_bind_self(m->topo, cpus[cpu_rank]);
 }
 
 static void prepare(struct member *m, const struct collective_order *order, const uint32_t *members)
@@ -144,19 +123,6 @@ static int find_backend(struct member *m)
     return 0;
 }
 
-/* Not known is not wrong: without a library that tells, nothing is told. */
-static void watch_gpu(struct member *m)
-{
-    char list[sizeof(m->c.gpu)], *save = NULL;
-
-    if (!m->c.gpu[0] || !world_rank(m->world))
-        return;
-    m->watch = gpu_watch_open();
-    snprintf(list, sizeof(list), "%s", m->c.gpu);
-    for (char *gpu = strtok_r(list, "+", &save); gpu; gpu = strtok_r(NULL, "+", &save))
-        gpu_watch_add(m->watch, gpu);
-}
-
 /* Each 0, or -errno with m->c.error. `members` and calls are copied. */
 static int member_open(struct member *m, const struct member_job *job)
 {
@@ -176,11 +142,25 @@ static int member_open(struct member *m, const struct member_job *job)
         err = watchdog_open(&m->dog);
     if (err)
         return collective_fail(&m->c, err, "no thread for a watchdog: %s", strerror(-err));
-    take_cpu(m, order->cpu_rank, order->cpu_ranks);
+    /* A CPU of its own, where there is one for each. What the caller says of crowds is for a
+     * machine that nobody has seen. A library on GPUs has threads that carry the bytes: they would
+     * inherit the one CPU and wait there for this thread, and it places them itself. So do threads
+     * of a backend that is made of several. */
+    unsigned cpus[WORLD_RANKS_MAX];
+    m->point.crowded = m->topo && order->cpu_ranks > topo_cpus(m->topo);
+    if (m->topo && !m->point.crowded && !m->c.ops->device_memory && !m->c.ops->alone &&
+        !topo_spread(m->topo, -1, order->cpu_ranks, cpus))
+        m->bound = !topo_bind_self(m->topo, cpus[order->cpu_rank]);
     member_watch(m, COLLECTIVE_ASK_OPEN, NULL);
     err = m->c.ops->open(&m->c);
     watchdog_rest(m->dog);
-    watch_gpu(m);
+    /* Not known is not wrong: without a library that tells, nothing is told. */
+    char list[sizeof(m->c.gpu)], *save = NULL;
+    snprintf(list, sizeof(list), "%s", world_rank(m->world) ? m->c.gpu : "");
+    if (list[0])
+        m->watch = gpu_watch_open();
+    for (char *gpu = strtok_r(list, "+", &save); gpu; gpu = strtok_r(NULL, "+", &save))
+        gpu_watch_add(m->watch, gpu);
     return err ? collective_fail(&m->c, err, "'%s' cannot be opened: %s", m->c.ops->name,
                                  strerror(-err))
                : 0;
@@ -200,23 +180,16 @@ int member_addresses(struct member *m, struct address_list *addresses)
     return err ? collective_fail(&m->c, err, "no address for a peer: %s", strerror(-err)) : 0;
 }
 
-static unsigned unpack(const struct address_list *list, struct collective_address *addresses)
+/* from whom */
+static int member_join(struct member *m, const struct address_list *list)
 {
+    struct collective_address *addresses = xcalloc(list->n + 1u, sizeof(*addresses));
     const uint8_t *bytes;
     unsigned n = 0;
 
     for (size_t at = 0; addresses_next(list, &at, &addresses[n].member, &bytes, &addresses[n].len);
          n++)
         memcpy(addresses[n].bytes, bytes, addresses[n].len);
-    return n;
-}
-
-/* from whom */
-static int member_join(struct member *m, const struct address_list *list)
-{
-    struct collective_address *addresses = xcalloc(list->n + 1u, sizeof(*addresses));
-    unsigned n = unpack(list, addresses);
-
     member_watch(m, COLLECTIVE_ASK_JOIN, NULL);
     int err = m->c.ops->join(&m->c, addresses, n);
     watchdog_rest(m->dog);
@@ -258,18 +231,6 @@ static void member_close(struct member *m)
     m->bound = m->open = false;
 }
 
-/* All that one operation could take, on a network that is not broken. */
-static uint64_t slowest_ns(const struct member *m)
-{
-    double bytes = 0;
-
-    if (m->operation_ns)
-        return TIMES_SLOWER * m->operation_ns;
-    for (unsigned i = 0; i < m->c.n_calls; i++)
-        bytes += 2 * (double)m->calls[i].count * (double)collective_type_bytes(m->point.type);
-    return (uint64_t)(bytes / SLOWEST_GBPS) + (uint64_t)CALL_NS * m->c.n_calls * m->c.n;
-}
-
 uint64_t member_patience_ns(const struct member *m, enum collective_request request,
                             const struct session_run *run)
 {
@@ -277,7 +238,13 @@ uint64_t member_patience_ns(const struct member *m, enum collective_request requ
         return LIBRARY_OPEN_NS;
     if (request != COLLECTIVE_ASK_RUN && request != COLLECTIVE_ASK_CHECK)
         return LIBRARY_STEP_NS;
-    double each = (double)slowest_ns(m);
+    /* All that one operation could take, on a network that is not broken. */
+    double each = (double)TIMES_SLOWER * (double)m->operation_ns;
+    for (unsigned i = 0; !m->operation_ns && i < m->c.n_calls; i++)
+        each += 2 * (double)m->calls[i].count * (double)collective_type_bytes(m->point.type) /
+                SLOWEST_GBPS;
+    if (!m->operation_ns)
+        each += (double)CALL_NS * m->c.n_calls * m->c.n;
     if (run)
         each = (each + (double)run->gap_ns + TIMES_SLOWER * (double)run->overlap_ns) *
                (double)run->operations;
@@ -352,44 +319,34 @@ uint64_t member_still_ns(const struct member *m)
     return still_ns > limit_ns ? still_ns : 0;
 }
 
-/* The thread is made before this one is bound to a CPU. */
-static bool goes_to_helper(struct member *m, const struct collective_order *order)
-{
-    const struct collective_ops *ops = m->find(order->point.backend);
-
-    if (!ops || !ops->blocks)
-        return false;
-    if (!m->job)
-        m->job = xcalloc(1, sizeof(*m->job));
-    if (!m->helper && helper_open(&m->helper))
-        m->helper = NULL;
-    return m->helper;
-}
-
-/* The caller's is on its stack, where an abandoned helper may still write. */
-static int do_by_helper(struct member *m, struct member_job *job)
-{
-    *m->job = *job;
-    __atomic_store_n(&m->limit_ns, STEP_NS, __ATOMIC_RELAXED);
-    __atomic_store_n(&m->fed_ns, clock_now_ns(), __ATOMIC_RELAXED);
-    int err = helper_do(m->helper, act, m->job, await, m);
-    if (helper_abandoned(m->helper))
-        return err;
-    *job = *m->job;
-    return err;
-}
-
 int member_do(struct member *m, struct member_job *job)
 {
     job->member = m;
     m->moved_ns = m->links_ns = clock_now_ns();
     if (helper_abandoned(m->helper))
         return -ECANCELED;
-    if (job->what == COLLECTIVE_ASK_OPEN)
-        m->by_helper = goes_to_helper(m, job->order);
+    if (job->what == COLLECTIVE_ASK_OPEN) {
+        /* The thread is made before this one is bound to a CPU. */
+        const struct collective_ops *ops = m->find(job->order->point.backend);
+        bool blocks = ops && ops->blocks;
+        if (blocks && !m->job)
+            m->job = xcalloc(1, sizeof(*m->job));
+        if (blocks && !m->helper && helper_open(&m->helper))
+            m->helper = NULL;
+        m->by_helper = blocks && m->helper;
+    }
     if (!m->open && job->what != COLLECTIVE_ASK_OPEN)
         return 0;
-    return m->by_helper ? do_by_helper(m, job) : act(job);
+    if (!m->by_helper)
+        return act(job);
+    /* The caller's is on its stack, where an abandoned helper may still write. */
+    *m->job = *job;
+    __atomic_store_n(&m->limit_ns, STEP_NS, __ATOMIC_RELAXED);
+    __atomic_store_n(&m->fed_ns, clock_now_ns(), __ATOMIC_RELAXED);
+    int err = helper_do(m->helper, act, m->job, await, m);
+    if (!helper_abandoned(m->helper))
+        *job = *m->job;
+    return err;
 }
 
 void member_end(struct member *m)

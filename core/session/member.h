@@ -150,7 +150,5 @@ uint64_t member_patience_ns(const struct member *m, enum collective_request requ
 void member_watch(struct member *m, enum collective_request request, const struct session_run *run);
 /* Fills the inputs. */
 int member_fill(struct member *m, uint64_t seed);
-/* Is it the one that is to be missing (COLLECTIVE_ABSENT)? */
-bool member_is_absent(const struct member *m);
 
 #endif

@@ -81,17 +81,6 @@ static double calibrate(struct overlap *o)
     return fmax(1, (double)best_ns) / BATCH_UNITS;
 }
 
-/* Calibrates, which takes some milliseconds. */
-static void overlap_open(struct overlap *o)
-{
-    size_t floats = 3 * N * N;
-
-    *o = (struct overlap){.matrices = xaligned(64, floats * sizeof(float))};
-    for (size_t i = 0; i < floats; i++)
-        o->matrices[i] = (float)(i % 7) / 8;
-    o->unit_ns = calibrate(o);
-}
-
 void overlap_close(struct overlap *o)
 {
     free(o->matrices);
@@ -139,11 +128,6 @@ static uint64_t reading_ns(const struct member *m)
     clock_now_ns();
     clock_now_ns();
     return cpu_now_ns(m) - before_ns;
-}
-
-bool member_is_absent(const struct member *m)
-{
-    return m->point.inject == COLLECTIVE_ABSENT && m->c.n > 1 && m->c.me == m->c.n - 1;
 }
 
 static int blocking(struct member *m, bool batch)
@@ -233,8 +217,13 @@ static int open_overlap(struct member *m)
         return collective_fail(&m->c, -EOPNOTSUPP,
                                "'%s' has no operations that do not block: leave --overlap out",
                                m->c.ops->name);
-    if (!m->overlap.matrices)
-        overlap_open(&m->overlap);
+    if (!m->overlap.matrices) {
+        size_t floats = 3 * N * N;
+        m->overlap = (struct overlap){.matrices = xaligned(64, floats * sizeof(float))};
+        for (size_t i = 0; i < floats; i++)
+            m->overlap.matrices[i] = (float)(i % 7) / 8;
+        m->overlap.unit_ns = calibrate(&m->overlap); /* some milliseconds */
+    }
     return 0;
 }
 
@@ -362,25 +351,20 @@ static int compare(struct member *m)
                              : collective_compare(&m->c, m->filled_seed);
 }
 
-static int run_once(struct member *m)
-{
-    member_watch(m, COLLECTIVE_ASK_CHECK, NULL);
-    int err = m->c.ops->barrier(&m->c);
-    /* In place, each operation of a batch takes the result of the one before. */
-    if (!err)
-        err = blocking(m, collective_batch(&m->point) > 1 && !m->point.in_place);
-    watchdog_rest(m->dog);
-    return err;
-}
-
 int member_check(struct member *m)
 {
     int err = m->ran && !m->point.in_place ? compare(m) : 0;
 
     if (!err)
         err = member_fill(m, m->filled_seed + FRESH_SEED);
-    if (!err)
-        err = run_once(m);
+    if (!err) {
+        member_watch(m, COLLECTIVE_ASK_CHECK, NULL);
+        err = m->c.ops->barrier(&m->c);
+        /* In place, each operation of a batch takes the result of the one before. */
+        if (!err)
+            err = blocking(m, collective_batch(&m->point) > 1 && !m->point.in_place);
+        watchdog_rest(m->dog);
+    }
     if (!err)
         err = compare(m);
     return err ? collective_fail(&m->c, err, "%s", strerror(-err)) : 0;

@@ -40,37 +40,20 @@ int member_mark(struct member *m)
     return 0;
 }
 
-static const struct collective_flow *find_flow(const struct collective_report *told,
-                                               const struct collective_flow *like)
-{
-    for (uint32_t i = 0; i < told->n_flows; i++)
-        if (!strcmp(told->flows[i].device, like->device) &&
-            told->flows[i].other_node == like->other_node)
-            return &told->flows[i];
-    return NULL;
-}
-
-static void less_fact(struct wire_fact *fact, const struct collective_report *mark)
-{
-    for (uint32_t i = 0; i < mark->n_facts && !strcmp(fact->unit, "count"); i++)
-        if (!strcmp(fact->metric, mark->facts[i].metric)) {
-            fact->value -= mark->facts[i].value;
-            return;
-        }
-}
-
 static void since_mark(struct collective_report *told, const struct collective_report *mark)
 {
     for (uint32_t i = 0; i < told->n_flows; i++) {
         struct collective_flow *f = &told->flows[i];
-        const struct collective_flow *before = find_flow(mark, f);
-        if (!before)
-            continue;
-        f->out_bytes -= before->out_bytes;
-        f->in_bytes -= before->in_bytes;
+        for (uint32_t k = 0; k < mark->n_flows; k++) {
+            const struct collective_flow *before = &mark->flows[k];
+            if (strcmp(before->device, f->device) != 0 || before->other_node != f->other_node)
+                continue;
+            f->out_bytes -= before->out_bytes;
+            f->in_bytes -= before->in_bytes;
+            break;
+        }
     }
-    for (uint32_t i = 0; i < told->n_facts; i++)
-        less_fact(&told->facts[i], mark);
+    wire_facts_less(told->facts, told->n_facts, mark->facts, mark->n_facts);
 }
 
 void member_tell(struct member *m, struct collective_account *account)
@@ -94,26 +77,6 @@ void member_tell(struct member *m, struct collective_account *account)
 _Static_assert(PATH_WIRES_MAX == NIC_RAILS_MAX && NIC_NAME == sizeof(((struct nic_rail *)0)->name),
                "wires are rails");
 
-/* By which setting sockets were meant; "": by none. */
-static void who_chose(struct member *m, char *text, size_t len)
-{
-    struct collective_report told;
-
-    tell(m, &told);
-    snprintf(text, len, "%s", told.sockets);
-    if (path_is_interfaces(m->path, m->point.device))
-        snprintf(text, len, "--device %.60s", m->point.device);
-}
-
-/* Before what is said already; that is left out where there is no room for it. */
-static void say_first(struct path_proof *proof, const char *text)
-{
-    char both[2 * sizeof(proof->text)];
-    size_t n = (size_t)snprintf(both, sizeof(both), "%.255s; %s", text, proof->text);
-
-    snprintf(proof->text, sizeof(proof->text), "%.255s", n < sizeof(proof->text) ? both : text);
-}
-
 /*
  * A library that takes sockets where it could have RDMA has fallen back, unless that was asked for;
  * whether it could, other nodes' ports say, too: session_end(). In a guest an Ethernet port is up
@@ -124,7 +87,12 @@ static enum collective_fallen judge_sockets(struct member *m, const struct path_
 {
     char text[sizeof(wires->sockets) + 128], by[80];
 
-    who_chose(m, by, sizeof(by));
+    /* By which setting sockets were meant; "": by none. */
+    struct collective_report told;
+    tell(m, &told);
+    snprintf(by, sizeof(by), "%s", told.sockets);
+    if (path_is_interfaces(m->path, m->point.device))
+        snprintf(by, sizeof(by), "--device %.60s", m->point.device);
     if (by[0])
         snprintf(text, sizeof(text), "%s, as %s asks", wires->sockets, by);
     else if (wires->fell_back)
@@ -132,7 +100,10 @@ static enum collective_fallen judge_sockets(struct member *m, const struct path_
                  wires->sockets, wires->carriers);
     else
         snprintf(text, sizeof(text), "%s", wires->sockets);
-    say_first(proof, text);
+    /* Before what is said already; that is left out where there is no room for it. */
+    char both[2 * sizeof(proof->text)];
+    size_t n = (size_t)snprintf(both, sizeof(both), "%.255s; %s", text, proof->text);
+    snprintf(proof->text, sizeof(proof->text), "%.255s", n < sizeof(proof->text) ? both : text);
     if (by[0] || !wires->fell_back || (wires->guest && !wires->infiniband))
         return FALLEN_NOT;
     return wires->infiniband ? FALLEN_INFINIBAND : FALLEN_ETHERNET;
@@ -213,25 +184,7 @@ static void claims_settle(struct collective_claims *claims, bool elsewhere)
         snprintf(claims->claims[i].device, sizeof(claims->claims[i].device), "%s", PATH_NOWHERE);
 }
 
-/* What flows moved to and from other nodes, added; NAN where it is not known exactly. */
-static void claims_line(const struct collective_report *told, double *out_bytes, double *in_bytes)
-{
-    for (uint32_t i = 0; i < told->n_flows; i++) {
-        const struct collective_flow *f = &told->flows[i];
-        if (!f->other_node)
-            continue;
-        *out_bytes += f->exact ? f->out_bytes : NAN;
-        *in_bytes += f->exact ? f->in_bytes : NAN;
-    }
-}
-
 #define END(text) ((text)[sizeof(text) - 1] = 0)
-
-static bool flow_sound(struct collective_flow *f)
-{
-    END(f->device);
-    return isfinite(f->out_bytes) && isfinite(f->in_bytes);
-}
 
 /* What a limit is made of is within what can be. */
 static bool rail_sound(struct nic_rail *r)
@@ -281,8 +234,10 @@ static bool account_sound(struct collective_account *account)
     END(told->algorithm);
     END(told->detail);
     END(told->sockets);
-    for (uint32_t i = 0; sound && i < told->n_flows; i++)
-        sound = flow_sound(&told->flows[i]);
+    for (uint32_t i = 0; sound && i < told->n_flows; i++) {
+        END(told->flows[i].device);
+        sound = isfinite(told->flows[i].out_bytes) && isfinite(told->flows[i].in_bytes);
+    }
     for (uint32_t i = 0; sound && i < told->n_facts; i++) {
         END(told->facts[i].metric);
         END(told->facts[i].unit);
@@ -331,15 +286,6 @@ static int tell_all(struct session *s, struct collective_account *accounts)
     return err;
 }
 
-static int check_all(struct session *s)
-{
-    int err = session_post_all(s, COLLECTIVE_ASK_CHECK, NULL, 0);
-
-    err = err ? -ECANCELED : member_do(&s->own, &(struct member_job){.what = COLLECTIVE_ASK_CHECK});
-    s->operations++;
-    return session_settle(s, err, COLLECTIVE_ASK_CHECK, NULL);
-}
-
 static const struct world_member *info(const struct session *s, unsigned member)
 {
     return world_member(s->world, s->members[member]);
@@ -372,18 +318,6 @@ static double beyond(double busy, double idle)
     return busy < idle ? 0 : busy - idle;
 }
 
-static void add_node(struct session *s, unsigned member)
-{
-    const struct collective_account *a = &s->accounts[member];
-    const struct collective_hello *idle = idle_of(s, member);
-    struct session_node *node = &s->nodes[s->n_nodes++];
-
-    *node = (struct session_node){.member = member, .proof = {.verdict = PATH_UNKNOWN}};
-    memcpy(node->host, info(s, member)->host, sizeof(node->host));
-    node->busy_cores = beyond(a->busy_cores, idle ? idle->idle_cores : NAN);
-    node->softirq_cores = beyond(a->softirq_cores, idle ? idle->idle_softirq : NAN);
-}
-
 /* A library does not say what it moves: where it must have moved something, that is not known
  * exactly. */
 static void find_nodes(struct session *s)
@@ -392,24 +326,29 @@ static void find_nodes(struct session *s)
 
     s->n_nodes = 0;
     for (unsigned i = 0; i < s->n; i++) {
-        if (!node_of(s, i))
-            add_node(s, i);
         struct session_node *node = node_of(s, i);
-        claims_line(&s->accounts[i].told, &node->line_out_bytes, &node->line_in_bytes);
+        if (!node) {
+            const struct collective_account *a = &s->accounts[i];
+            const struct collective_hello *idle = idle_of(s, i);
+            node = &s->nodes[s->n_nodes++];
+            *node = (struct session_node){.member = i, .proof = {.verdict = PATH_UNKNOWN}};
+            memcpy(node->host, info(s, i)->host, sizeof(node->host));
+            node->busy_cores = beyond(a->busy_cores, idle ? idle->idle_cores : NAN);
+            node->softirq_cores = beyond(a->softirq_cores, idle ? idle->idle_softirq : NAN);
+        }
+        /* What flows moved to and from other nodes, added; NAN where it is not known exactly. */
+        const struct collective_report *told = &s->accounts[i].told;
+        for (uint32_t k = 0; k < told->n_flows; k++) {
+            const struct collective_flow *f = &told->flows[k];
+            if (!f->other_node)
+                continue;
+            node->line_out_bytes += f->exact ? f->out_bytes : NAN;
+            node->line_in_bytes += f->exact ? f->in_bytes : NAN;
+        }
         if (own->c.other_nodes && !own->c.ops->own)
             node->line_out_bytes = node->line_in_bytes = NAN;
     }
     s->told = true;
-}
-
-/* What the ranks of a node tell rank 0, and it them, at each run: at rank 0's node of all. */
-static double steering_bytes(const struct session *s, const struct session_node *node)
-{
-    unsigned members = 0;
-
-    for (unsigned i = 0; i < s->n; i++)
-        members += !node->member || info(s, i)->node == info(s, node->member)->node;
-    return (double)members * (double)s->runs * STEERING_BYTES;
 }
 
 /*
@@ -429,7 +368,11 @@ static void claim_least(struct session *s, struct session_node *node,
     if (c.ops->own || c.ops->alone) /* what its op moves is not the point's */
         return;
     struct library_least least = library_least(&c, bytes * (double)s->operations);
-    if (least.out_bytes + least.in_bytes < steering_bytes(s, node)) {
+    /* What the ranks of a node tell rank 0, and it them, at each run: at rank 0's node of all. */
+    unsigned members = 0;
+    for (unsigned i = 0; i < s->n; i++)
+        members += !node->member || info(s, i)->node == info(s, node->member)->node;
+    if (least.out_bytes + least.in_bytes < (double)members * (double)s->runs * STEERING_BYTES) {
         snprintf(node->wire.why, sizeof(node->wire.why),
                  "vectors of %.0f bytes are too small to be distinguished from the ranks' control "
                  "messages",
@@ -452,16 +395,6 @@ static void claim(struct session *s, struct session_node *node, struct collectiv
     claim_least(s, node, claims);
 }
 
-static int take_proof(struct session *s, struct session_node *node, struct collective_proof *proof)
-{
-    if (!proof_sound(proof))
-        return cannot_be(s, node->member);
-    node->proof = proof->proof;
-    if (proof->wire.n || proof->wire.why[0] || proof->wire.fallen)
-        node->wire = proof->wire;
-    return 0;
-}
-
 /* In the first member of each node, for all that are on it. */
 static int prove_all(struct session *s)
 {
@@ -481,7 +414,11 @@ static int prove_all(struct session *s)
     for (unsigned i = 0; i < s->n_nodes && !err; i++) {
         if (i)
             memcpy(&proof, session_reply(s, s->nodes[i].member), sizeof(proof));
-        err = take_proof(s, &s->nodes[i], &proof);
+        if (!proof_sound(&proof))
+            return cannot_be(s, s->nodes[i].member);
+        s->nodes[i].proof = proof.proof;
+        if (proof.wire.n || proof.wire.why[0] || proof.wire.fallen)
+            s->nodes[i].wire = proof.wire;
     }
     return err;
 }
@@ -523,7 +460,10 @@ int session_end(struct session *s)
         return err;
     s->seconds = seconds;
     find_nodes(s);
-    err = check_all(s);
+    err = session_post_all(s, COLLECTIVE_ASK_CHECK, NULL, 0);
+    err = err ? -ECANCELED : member_do(&s->own, &(struct member_job){.what = COLLECTIVE_ASK_CHECK});
+    s->operations++;
+    err = session_settle(s, err, COLLECTIVE_ASK_CHECK, NULL);
     if (!err)
         err = tell_all(s, s->all);
     if (!err)

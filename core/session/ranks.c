@@ -86,16 +86,6 @@ static struct world_meeting meeting_of(const struct ranks_params *p,
                                   .ready = say_ready};
 }
 
-static int gather(struct ranks *r, const struct ranks_params *p, const volatile int *cancel,
-                  char *error, size_t len)
-{
-    struct world_meeting m = meeting_of(p, &r->secret, cancel);
-    int err = r->has_secret ? 0 : meet_secret_need(p->secret_file, &r->secret, error, len);
-
-    r->has_secret = !err;
-    return err ? err : world_gather(&r->world, &m, error, len);
-}
-
 /* Rank 0: its world, made at the first call. 0, or -errno with error. */
 static int need_world(struct ranks *r, const struct ranks_params *p, const volatile int *cancel,
                       char *error, size_t len)
@@ -103,8 +93,12 @@ static int need_world(struct ranks *r, const struct ranks_params *p, const volat
     if (r->world)
         return 0;
     switch (group_of(p)) {
-    case GROUP_SOCK:
-        return gather(r, p, cancel, error, len);
+    case GROUP_SOCK: {
+        struct world_meeting m = meeting_of(p, &r->secret, cancel);
+        int err = r->has_secret ? 0 : meet_secret_need(p->secret_file, &r->secret, error, len);
+        r->has_secret = !err;
+        return err ? err : world_gather(&r->world, &m, error, len);
+    }
     case GROUP_MPI:
         return world_mpi(&r->world, error, len);
     default:
@@ -126,48 +120,29 @@ void ranks_leave(struct ranks *r)
         mpi_end();
 }
 
-static int join(struct world **world, const struct ranks_params *p, const volatile int *cancel,
-                char *error, size_t len)
-{
-    struct meet_secret secret = {0};
-    struct world_meeting m = meeting_of(p, &secret, cancel);
-    int err = meet_secret_need(p->secret_file, &secret, error, len);
-
-    return err ? err : world_join(world, &m, error, len);
-}
-
-static int serve_world(struct world *world, const struct session_service *service)
-{
-    struct session_service own = *service;
-    bool mpi = !strcmp(world_group(world), "mpi");
-    int status = session_serve(world, &own);
-
-    world_close(world);
-    if (mpi && !status)
-        mpi_end();
-    return status;
-}
-
-/* Is this process another rank than 0, by the options or by the launcher? -errno with error: it
- * cannot be told. */
-static int is_other(const struct ranks_params *p, char *error, size_t len)
-{
-    unsigned rank = 0, size = 0;
-
-    if (group_of(p) != GROUP_MPI)
-        return p->leader != NULL;
-    int err = mpi_begin(&rank, &size, error, len);
-    return err ? err : rank > 0;
-}
-
 static int serve(const struct ranks_params *p, const struct session_service *service,
                  const volatile int *cancel, char *error, size_t len)
 {
     struct world *world = NULL;
-    int err = group_of(p) == GROUP_MPI ? world_mpi(&world, error, len)
-                                       : join(&world, p, cancel, error, len);
+    int err;
 
-    return err ? err : serve_world(world, service);
+    if (group_of(p) == GROUP_MPI) {
+        err = world_mpi(&world, error, len);
+    } else {
+        struct meet_secret secret = {0};
+        struct world_meeting m = meeting_of(p, &secret, cancel);
+        err = meet_secret_need(p->secret_file, &secret, error, len);
+        err = err ? err : world_join(&world, &m, error, len);
+    }
+    if (err)
+        return err;
+    struct session_service own = *service;
+    bool mpi = !strcmp(world_group(world), "mpi");
+    int status = session_serve(world, &own);
+    world_close(world);
+    if (mpi && !status)
+        mpi_end();
+    return status;
 }
 
 static int tell(int err, const char *error)
@@ -181,24 +156,20 @@ static int serve_other(const struct ranks_params *p, const struct session_servic
                        const volatile int *cancel)
 {
     char error[512] = "";
-    int status = is_other(p, error, sizeof(error));
+    /* Is this process another rank than 0, by the options or by the launcher? -errno with error: it
+     * cannot be told. */
+    unsigned rank = 0, size = 0;
+    int status = p->leader != NULL;
 
+    if (group_of(p) == GROUP_MPI) {
+        status = mpi_begin(&rank, &size, error, sizeof(error));
+        status = status ? status : rank > 0;
+    }
     if (!status)
         return -1;
     if (status > 0)
         status = serve(p, service, cancel, error, sizeof(error));
     return status < 0 ? tell(status, error) : status;
-}
-
-/* As mpirun's users print their hosts before they trust a run. */
-static void print_members(const struct world *world)
-{
-    puts("rank,node,host,pid,machine_ranks,group");
-    for (unsigned i = 0; i < world_size(world); i++) {
-        const struct world_member *m = world_member(world, i);
-        printf("%u,%u,%s,%d,%u,%s\n", i, m->node, m->host, m->pid, m->machine_ranks,
-               world_group(world));
-    }
 }
 
 /* --who: a line for each rank. Returns the exit status. */
@@ -210,10 +181,15 @@ static int print_who(const struct ranks_params *p, const volatile int *cancel)
 
     if (!err)
         err = session_open(&r->session, r->world, NULL, 0);
-    if (!err)
-        print_members(r->world);
-    else
+    if (err)
         tell(err, error);
+    else
+        puts("rank,node,host,pid,machine_ranks,group");
+    for (unsigned i = 0; !err && i < world_size(r->world); i++) {
+        const struct world_member *m = world_member(r->world, i);
+        printf("%u,%u,%s,%d,%u,%s\n", i, m->node, m->host, m->pid, m->machine_ranks,
+               world_group(r->world));
+    }
     ranks_leave(r);
     free(r);
     return meet_exit(err);
@@ -339,15 +315,6 @@ static size_t evidence_bytes(const struct session_node *node)
     return strlen(node->host) + strlen(node->proof.text) + 4; /* ": " and ", " */
 }
 
-/* What does not fit is left out whole: half a figure is another figure. The first is cut. */
-static void add_proof(struct point *pt, const struct session_node *node, bool *any)
-{
-    if (*any && strlen(pt->evidence) + evidence_bytes(node) >= sizeof(pt->evidence))
-        return;
-    evidence_add(pt->evidence, sizeof(pt->evidence), "%s: %s", node->host, node->proof.text);
-    *any = true;
-}
-
 /* The worst first: there may be more nodes than room. */
 void ranks_evidence(struct point *pt, const struct ranks *r)
 {
@@ -370,8 +337,14 @@ void ranks_evidence(struct point *pt, const struct ranks *r)
         evidence_add(pt->evidence, sizeof(pt->evidence), "%u of %u nodes proved", proved, n);
     for (unsigned v = 0; v < 3; v++)
         for (unsigned i = 0; i < n; i++)
-            if (nodes[i].proof.text[0] && nodes[i].proof.verdict == order[v])
-                add_proof(pt, &nodes[i], &any);
+            if (nodes[i].proof.text[0] && nodes[i].proof.verdict == order[v]) {
+                /* What does not fit is left out whole: half a figure is another figure. */
+                if (any && strlen(pt->evidence) + evidence_bytes(&nodes[i]) >= sizeof(pt->evidence))
+                    continue;
+                evidence_add(pt->evidence, sizeof(pt->evidence), "%s: %s", nodes[i].host,
+                             nodes[i].proof.text);
+                any = true;
+            }
 }
 
 void way_backends(backend_say_fn *say, void *arg)
@@ -426,15 +399,6 @@ static int set_ranks(struct opts *o, unsigned np)
     return opts_imply(o, "ranks", text);
 }
 
-/* Between machines shared memory is no way; a launcher's MPI is what people compare with. */
-static int set_transports(struct opts *o)
-{
-    bool far =
-        opts_values(o, "leader")->given || opts_values(o, "listen")->given || mpi_launched() > 1;
-
-    return far ? opts_default(o, "transport", "tcp,rdma") : 0;
-}
-
 int ranks_defaults(struct opts *o)
 {
     char text[24];
@@ -443,5 +407,8 @@ int ranks_defaults(struct opts *o)
     int err = opts_default(o, "np", text);
     if (!err)
         err = set_ranks(o, (unsigned)strtoul(opts_values(o, "np")->texts[0], NULL, 10));
-    return err ? err : set_transports(o);
+    /* Between machines shared memory is no way; a launcher's MPI is what people compare with. */
+    bool far =
+        opts_values(o, "leader")->given || opts_values(o, "listen")->given || mpi_launched() > 1;
+    return !err && far ? opts_default(o, "transport", "tcp,rdma") : err;
 }

@@ -221,24 +221,18 @@ static int route_from(const struct session *s, unsigned from, const struct addre
     return err;
 }
 
-static int route_reply(const struct session *s, unsigned member, struct address_list *to)
-{
-    struct address_list list = {0};
-    int err = addresses_take(&list, session_reply(s, member),
-                             talk_reply_len(&s->talk, s->members[member]), s->n);
-
-    if (!err)
-        err = route_from(s, member, &list, to);
-    addresses_free(&list);
-    return err;
-}
-
 static int route_all(struct session *s, const struct address_list *own, struct address_list *to)
 {
     int err = route_from(s, 0, own, to);
 
-    for (unsigned i = 1; i < s->n && !err; i++)
-        err = route_reply(s, i, to);
+    for (unsigned i = 1; i < s->n && !err; i++) {
+        struct address_list list = {0};
+        err = addresses_take(&list, session_reply(s, i), talk_reply_len(&s->talk, s->members[i]),
+                             s->n);
+        if (!err)
+            err = route_from(s, i, &list, to);
+        addresses_free(&list);
+    }
     if (err)
         return collective_fail(&s->own.c, err, "addresses cannot be passed on: %s", strerror(-err));
     for (unsigned i = 1; i < s->n && !err; i++)
@@ -277,18 +271,6 @@ static void reset(struct session *s, const unsigned *members, unsigned n)
     }
 }
 
-/* Nobody has asked for a while: is somebody gone? Only a member's loss is this point's. */
-static void count_ranks(struct session *s)
-{
-    for (unsigned rank = 1; rank < s->size; rank++) {
-        struct talk_peer *p = &s->talk.peers[rank];
-        int err = p->gone ? 0 : channel_alive(p->channel);
-        if (err)
-            talk_lose(&s->talk, rank, err, channel_error(p->channel));
-        p->err = 0;
-    }
-}
-
 int session_extra(struct session *s, const void *bytes, size_t len)
 {
     talk_free(&s->extra);
@@ -302,7 +284,14 @@ int session_begin(struct session *s, const struct collective_point *p, const uns
 
     session_finish(s);
     reset(s, members, n);
-    count_ranks(s);
+    /* Nobody has asked for a while: is somebody gone? Only a member's loss is this point's. */
+    for (unsigned rank = 1; rank < s->size; rank++) {
+        struct talk_peer *peer = &s->talk.peers[rank];
+        int gone = peer->gone ? 0 : channel_alive(peer->channel);
+        if (gone)
+            talk_lose(&s->talk, rank, gone, channel_error(peer->channel));
+        peer->err = 0;
+    }
     if (s->parted)
         return session_fail(s, -ECONNRESET, "%s", s->talk.loss);
     int err = open_all(s, p, calls, n_calls, &addresses);

@@ -66,14 +66,6 @@ static uint64_t quiet_ns_of(const struct session *s, enum collective_request req
     return COLLECTIVE_STILL_NS + (touches ? touch_ns(s) : 0);
 }
 
-/* And how long it may be at it without looking at its channel, from when it was asked. */
-static uint64_t deaf_ns_of(const struct session *s, enum collective_request request)
-{
-    if (request == COLLECTIVE_ASK_JOIN && is_ours(s))
-        return CONNECT_NS + touch_ns(s);
-    return session_requests[request].looks == TALK_ALWAYS ? 0 : quiet_ns_of(s, request, NULL);
-}
-
 static bool heed(void *arg)
 {
     session_watch(arg);
@@ -98,7 +90,12 @@ int session_settle(struct session *s, int own_err, enum collective_request reque
     else if (talk_settle(&s->talk, &patience))
         return 0;
     session_heed(s);
-    talk_give_up(&s->talk, deaf_ns_of(s, request));
+    /* And how long it may be at it without looking at its channel, from when it was asked. */
+    uint64_t deaf_ns =
+        session_requests[request].looks == TALK_ALWAYS ? 0 : quiet_ns_of(s, request, NULL);
+    if (request == COLLECTIVE_ASK_JOIN && is_ours(s))
+        deaf_ns = CONNECT_NS + touch_ns(s);
+    talk_give_up(&s->talk, deaf_ns);
     int err = blame(s, own_err);
     session_say_loss(s, s->error);
     return err;
@@ -366,21 +363,16 @@ static void say_silent(struct session *s)
     }
 }
 
-/* A member may have answered, and be lost while others wait for what it has sent. Where all are parted
- * from, it is known already who is to blame. */
-static void recall_lost(struct session *s)
+static int blame(struct session *s, int own_err)
 {
+    int err;
+    /* A member may have answered, and be lost while others wait for what it has sent. Where all are
+     * parted from, it is known already who is to blame. */
     for (unsigned i = 1; i < s->n && !s->parted; i++) {
         struct talk_peer *p = &s->talk.peers[s->members[i]];
         if (p->gone && !p->err)
             p->err = p->cut ? -EHOSTUNREACH : -ECONNRESET;
     }
-}
-
-static int blame(struct session *s, int own_err)
-{
-    int err;
-    recall_lost(s);
     unsigned rank = most_telling(s, own_err, &err);
     bool lost = any(s, is_lost), silent = any(s, is_silent);
     char name[WORLD_NAME_MAX + 32];

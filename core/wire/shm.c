@@ -46,18 +46,6 @@ static void touch(const struct wire_shm_ring *r, size_t bytes)
         (void)data[at];
 }
 
-/* Up to 8 bytes. */
-static WIRE_INLINE uint64_t word_at(const char *at, size_t bytes)
-{
-    uint64_t word = 0;
-
-    if (bytes >= 8)
-        memcpy(&word, at, 8);
-    else
-        memcpy(&word, at, bytes);
-    return word;
-}
-
 /* A whole message that is short. Before its place in the stream is told anew, what the peer may be
  * copying is no longer valid. */
 static WIRE_INLINE void put_brief(struct wire_shm_ring *r, uint64_t end, const char *at,
@@ -65,9 +53,15 @@ static WIRE_INLINE void put_brief(struct wire_shm_ring *r, uint64_t end, const c
 {
     atomic_store_explicit(&r->brief_end, 0, memory_order_relaxed);
     atomic_thread_fence(memory_order_release);
-    for (size_t i = 0; i * 8 < bytes; i++)
-        atomic_store_explicit(&r->brief[i], word_at(at + i * 8, bytes - i * 8),
-                              memory_order_relaxed);
+    for (size_t i = 0; i * 8 < bytes; i++) {
+        /* Up to 8 bytes. */
+        uint64_t word = 0;
+        if (bytes - i * 8 >= 8)
+            memcpy(&word, at + i * 8, 8);
+        else
+            memcpy(&word, at + i * 8, bytes - i * 8);
+        atomic_store_explicit(&r->brief[i], word, memory_order_relaxed);
+    }
     atomic_store_explicit(&r->brief_end, WIRE_SHM_BRIEF_OF(end, bytes), memory_order_release);
 }
 
@@ -277,19 +271,6 @@ int wire_shm_gone(struct wire_link *l)
         (unsigned long long)(l->out.posted - l->out.through + l->in.posted - l->in.through));
 }
 
-/* Who is waited for, and has ended? What it left in the ring is taken first. */
-static int look_after(struct wire_link *l, enum wire_side sides, bool ask_kernel)
-{
-    const struct wire_shm_link *sl = wire_shm_link_of(l);
-    uint32_t what = waits(l, sides);
-
-    bool ended = (what & WIRE_SHM_FOR_DATA && atomic_load(&sl->in->sender_ended)) ||
-                 (what & WIRE_SHM_FOR_ROOM && atomic_load(&sl->out->receiver_ended)) ||
-                 (what && ask_kernel && wire_shm_dead(sl));
-    int rc = ended ? look(l->worker, sides) : 0;
-    return !ended || rc ? rc : wire_shm_gone(l);
-}
-
 /* Nothing moves. The kernel is asked now and then, what peers say themselves each time. */
 static int look_after_all(struct wire_worker *k, enum wire_side sides, uint64_t now_ns)
 {
@@ -299,8 +280,19 @@ static int look_after_all(struct wire_worker *k, enum wire_side sides, uint64_t 
 
     if (ask_kernel)
         atomic_store(&s->look_ns, now_ns);
-    for (unsigned i = 0; i < k->n_links && !err; i++)
-        err = look_after(&k->links[i], sides, ask_kernel);
+    for (unsigned i = 0; i < k->n_links && !err; i++) {
+        struct wire_link *l = &k->links[i];
+        const struct wire_shm_link *sl = wire_shm_link_of(l);
+        /* Who is waited for, and has ended? What it left in the ring is taken first. */
+        uint32_t what = waits(l, sides);
+        bool ended = (what & WIRE_SHM_FOR_DATA && atomic_load(&sl->in->sender_ended)) ||
+                     (what & WIRE_SHM_FOR_ROOM && atomic_load(&sl->out->receiver_ended)) ||
+                     (what && ask_kernel && wire_shm_dead(sl));
+        if (ended)
+            err = look(k, sides);
+        if (ended && !err)
+            err = wire_shm_gone(l);
+    }
     return err;
 }
 
@@ -404,26 +396,17 @@ static void open_worker(struct wire_worker *k)
     wire_shm_worker(k, push_bytes, pull_bytes);
 }
 
-/* Where it is not known which machine a rank is on, join finds out. */
-static int same_machine(struct wire_link *l)
+int wire_shm_link(struct wire_link *l)
 {
     struct wire *w = l->worker->wire;
     const struct world_member *own = world_member(w->world, world_rank(w->world));
     const struct world_member *peer = world_member(w->world, l->peer);
     char name[160];
 
-    if (!own->machine[0] || !peer->machine[0] || machine_same(own->machine, peer->machine))
-        return 0;
-    return wire_fail(w, -EOPNOTSUPP, "'%s' is for ranks of one machine: %s is on another",
-                     w->ops->name, world_name(w->world, l->peer, name, sizeof(name)));
-}
-
-int wire_shm_link(struct wire_link *l)
-{
-    int err = same_machine(l);
-
-    if (err)
-        return err;
+    /* Where it is not known which machine a rank is on, join finds out. */
+    if (own->machine[0] && peer->machine[0] && !machine_same(own->machine, peer->machine))
+        return wire_fail(w, -EOPNOTSUPP, "'%s' is for ranks of one machine: %s is on another",
+                         w->ops->name, world_name(w->world, l->peer, name, sizeof(name)));
     struct wire_shm_link *sl = l->state = xaligned(_Alignof(struct wire_shm_link), sizeof(*sl));
     sl->pid = sl->pidfd = -1;
     l->ahead = WIRE_SHM_CHUNK;

@@ -40,21 +40,6 @@ static char *own_device(const struct world *w, const char *devices)
     return xstrndup(devices, strcspn(devices, "+"));
 }
 
-/* Links and workers have their place from the start, so that a transport may keep what points to
- * one. */
-static void make_room(struct wire *w, const struct wire_options *options)
-{
-    const char *device = options->device ? options->device : "";
-    struct wire_options *o = &w->options;
-
-    *o = *options;
-    o->links_most = o->links_most ? o->links_most : world_size(w->world);
-    o->workers_most = o->workers_most ? o->workers_most : 1;
-    o->device = o->every ? xstrdup(device) : own_device(w->world, device);
-    w->links = xaligned(_Alignof(struct wire_link), o->links_most * sizeof(*w->links));
-    w->workers = xaligned(_Alignof(struct wire_worker), o->workers_most * sizeof(*w->workers));
-}
-
 int wire_open(struct wire **wire, const struct wire_ops *ops, const struct world *world,
               const struct wire_options *options, char *error, size_t len)
 {
@@ -63,7 +48,16 @@ int wire_open(struct wire **wire, const struct wire_ops *ops, const struct world
     pthread_mutex_init(&w->lock, NULL);
     w->ops = ops;
     w->world = world;
-    make_room(w, options);
+    const char *device = options->device ? options->device : "";
+    /* Links and workers have their place from the start, so that a transport may keep what points
+     * to one. */
+    struct wire_options *o = &w->options;
+    *o = *options;
+    o->links_most = o->links_most ? o->links_most : world_size(world);
+    o->workers_most = o->workers_most ? o->workers_most : 1;
+    o->device = o->every ? xstrdup(device) : own_device(world, device);
+    w->links = xaligned(_Alignof(struct wire_link), o->links_most * sizeof(*w->links));
+    w->workers = xaligned(_Alignof(struct wire_worker), o->workers_most * sizeof(*w->workers));
     int err =
         options->message_most
             ? ops->open(w)
@@ -108,9 +102,12 @@ struct wire_traits wire_traits_of(const struct wire_ops *ops, const struct wire_
     return t;
 }
 
-int wire_rails(struct wire *w, unsigned rank)
+void wire_facts_less(struct wire_fact *facts, size_t n, const struct wire_fact *mark, size_t n_mark)
 {
-    return w->ops->rails ? w->ops->rails(w, rank) : 0;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < n_mark && !strcmp(facts[i].unit, "count"); k++)
+            if (!strcmp(facts[i].metric, mark[k].metric))
+                facts[i].value -= mark[k].value;
 }
 
 int wire_memory_of(struct wire *w, struct wire_memory *m)

@@ -290,8 +290,9 @@ struct wire_traits wire_traits_of(const struct wire_ops *ops, const struct wire_
 int wire_open(struct wire **w, const struct wire_ops *ops, const struct world *world,
               const struct wire_options *options, char *error, size_t len);
 void wire_close(struct wire *w); /* NULL is left alone */
-/* w->rails: what links to that rank may start from. */
-int wire_rails(struct wire *w, unsigned rank);
+/* Takes off what counted up before. */
+void wire_facts_less(struct wire_fact *facts, size_t n, const struct wire_fact *mark,
+                     size_t n_mark);
 /* The index in w->workers of one more, or -errno: -EOPNOTSUPP, it cannot wait like that. */
 int wire_worker(struct wire *w, enum wire_way way, unsigned rail);
 int wire_memory(struct wire *w, void *at, size_t bytes); /* of the host, both ways, rail 0 */

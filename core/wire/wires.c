@@ -63,24 +63,6 @@ static bool is_kind(const char *kind, const char *protocol)
     return n == strlen(protocol) && !strncmp(kind, protocol, n);
 }
 
-static double tcp_limit(const struct nic_rail *r, char *how, size_t len)
-{
-    struct framing_tcp f = rail_tcp(r);
-
-    snprintf(how, len, "TCP/IPv%d framing%s at MTU %u, %u bytes a segment", f.ipv6 ? 6 : 4,
-             tag_text(r), f.mtu, framing_tcp_payload(&f));
-    return framing_tcp_fraction(&f);
-}
-
-static double iwarp_limit(const struct nic_rail *r, const struct wire_load *p, char *how,
-                          size_t len)
-{
-    struct framing_tcp f = rail_tcp(r);
-
-    snprintf(how, len, "iWARP framing%s at MTU %u", tag_text(r), f.mtu);
-    return framing_iwarp_fraction(&f, p->verb, p->message_bytes);
-}
-
 static double rdma_limit(const struct nic_rail *r, const char *kind, const struct wire_load *p,
                          char *how, size_t len)
 {
@@ -107,11 +89,17 @@ static double kind_limit(const struct nic_rail *r, const char *kind, const struc
                          char *how, size_t len)
 {
     static const char *const packets[] = {"roce v1", "roce v2", "infiniband"};
+    struct framing_tcp f = rail_tcp(r);
 
-    if (is_kind(kind, "tcp"))
-        return tcp_limit(r, how, len);
-    if (is_kind(kind, "iwarp"))
-        return iwarp_limit(r, p, how, len);
+    if (is_kind(kind, "tcp")) {
+        snprintf(how, len, "TCP/IPv%d framing%s at MTU %u, %u bytes a segment", f.ipv6 ? 6 : 4,
+                 tag_text(r), f.mtu, framing_tcp_payload(&f));
+        return framing_tcp_fraction(&f);
+    }
+    if (is_kind(kind, "iwarp")) {
+        snprintf(how, len, "iWARP framing%s at MTU %u", tag_text(r), f.mtu);
+        return framing_iwarp_fraction(&f, p->verb, p->message_bytes);
+    }
     for (size_t i = 0; i < sizeof(packets) / sizeof(*packets); i++)
         if (is_kind(kind, packets[i]))
             return rdma_limit(r, kind, p, how, len);

@@ -293,7 +293,7 @@ collectives 1 rank 64K out of place,1,ours,101.0,100.0,us" ]
     IFS=. read -r major minor patch <<<"$version"
     echo "library=$((major * 10000 + minor * 100 + patch))" >"$fake/theirs.says"
     simulated() {
-        PLUMB_CUDA_MODULE=${PLUMB_BIN:-$PWD/build/bin}/../lib/plumbline/plumb-cuda.so PLUMB_NCCL_MODULE=${PLUMB_BIN:-$PWD/build/bin}/../lib/plumbline/plumb-nccl.so \
+        PLUMB_CUDA_MODULE=${PLUMB_BIN:-$PWD/build/bin}/../lib/plumbline/plumb-cuda.so \
             run --separate-stderr scripts/peer-gpu --bin "$fake" --only collectives --seconds 0.1 --sizes 4K \
             --nccl-tests "$fake/all_reduce_perf" --mpirun "$fake/mpirun" --pairs 1 "$@"
     }

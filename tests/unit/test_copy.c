@@ -76,32 +76,14 @@ static int close_fixture(void **state)
 }
 
 /* A transfer of so many bytes. */
-struct way {
-    struct lanes lanes;
-    struct transfer *t;
-};
-
-static void open_way(struct way *w, const struct fixture *f, size_t bytes, unsigned used,
+static void open_way(struct transfer *t, const struct fixture *f, size_t bytes, unsigned used,
                      bool corrupt)
 {
-    struct transfer_config config = {.topo = f->topo,
-                                     .lanes = &w->lanes,
-                                     .cpus = {f->cpus[0], f->cpus[1]},
-                                     .seed = 3,
-                                     .corrupt = corrupt};
     char error[160];
 
-    w->lanes =
-        (struct lanes){.ends = {{.gpu = false}, {.gpu = false}}, .bytes = bytes, .used = used};
-    w->t = NULL;
-    assert_int_equal(lanes_alloc(&w->lanes, f->topo, HOST_PAGES_BASE, error, sizeof(error)), 0);
-    assert_int_equal(transfer_open(&w->t, &config), 0);
-}
-
-static void close_way(struct way *w)
-{
-    transfer_close(w->t);
-    lanes_free(&w->lanes);
+    *t = (struct transfer){.bytes = bytes, .used = used, .corrupt = corrupt};
+    assert_int_equal(transfer_alloc(t, f->topo, HOST_PAGES_BASE, error, sizeof(error)), 0);
+    assert_int_equal(transfer_open(t, f->topo, f->cpus, 3), 0);
 }
 
 /* One way and both; what is spoilt is found. */
@@ -110,23 +92,23 @@ TEST_WITH(test_transfers, open_fixture, close_fixture)
     for (unsigned used = 1; used <= 2; used++) {
         struct host_where where;
         uint64_t ns[3] = {0};
-        struct way w;
+        struct transfer w;
 
         open_way(&w, *state, 100000, used, false);
-        transfer_run(w.t, 20, ns);
+        transfer_run(&w, 20, ns);
         assert_true(ns[0] >= 100); /* 20 times 100 KB are not there in no time */
         assert_true(used == 1 || (ns[1] >= 100 && ns[2] >= ns[0] && ns[2] >= ns[1]));
-        transfer_verify(w.t, 12);
-        assert_int_equal(transfer_wrong(w.t), 0);
+        transfer_verify(&w, 12);
+        assert_int_equal(w.wrong, 0);
         for (unsigned end = 0; end < 2; end++) {
-            lanes_where(&w.lanes, end, &where);
+            transfer_where(&w, end, &where);
             assert_true(!where.huge_known || where.resident_bytes >= 100000 * used);
         }
-        close_way(&w);
+        transfer_close(&w);
         open_way(&w, *state, 1000, used, true);
-        transfer_run(w.t, 1, ns);
-        assert_int_equal(transfer_wrong(w.t), 1);
-        close_way(&w);
+        transfer_run(&w, 1, ns);
+        assert_int_equal(w.wrong, 1);
+        transfer_close(&w);
     }
 }
 
@@ -135,7 +117,7 @@ TEST_WITH(test_all_bytes_are_verified, open_fixture, close_fixture)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     int fd = memfd_create("page", MFD_CLOEXEC);
-    struct way w;
+    struct transfer w;
     uint64_t ns[3];
 
     assert_int_equal(ftruncate(fd, (off_t)(3 * page)), 0);
@@ -144,15 +126,15 @@ TEST_WITH(test_all_bytes_are_verified, open_fixture, close_fixture)
     assert_true(mmap(at + page, page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
                      (off_t)(2 * page)) == at + page);
     open_way(&w, *state, 3 * page, 1, false);
-    void *own = w.lanes.lane[0].dst.at;
-    w.lanes.lane[0].dst.at = at;
-    transfer_verify(w.t, 1);
-    assert_int_equal(transfer_wrong(w.t), 1);
-    w.lanes.lane[0].dst.at = own;
-    transfer_run(w.t, 1, ns);
-    transfer_verify(w.t, 1);
-    assert_int_equal(transfer_wrong(w.t), 1);
-    close_way(&w);
+    void *own = w.lane[0].dst.at;
+    w.lane[0].dst.at = at;
+    transfer_verify(&w, 1);
+    assert_int_equal(w.wrong, 1);
+    w.lane[0].dst.at = own;
+    transfer_run(&w, 1, ns);
+    transfer_verify(&w, 1);
+    assert_int_equal(w.wrong, 1);
+    transfer_close(&w);
     munmap(at, 3 * page);
     close(fd);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is read out of NCCL's debug output, and what may be asked of it. */
-#include "core/collective/nccl_module.h"
+#include "core/collective/nccl_log.h"
 #include "core/row.h"
 #include "tests/unit/unit.h"
 

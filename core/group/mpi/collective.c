@@ -238,16 +238,6 @@ static int mpi_control_choose(const struct mpi_setup *setup, int *before, char *
     return err;
 }
 
-static void mpi_control_restore(enum collective_op op, int before)
-{
-    struct control c;
-
-    if (open_control(&c, tuned[op]))
-        return;
-    MPI_T_cvar_write(c.handle, &before);
-    close_control(&c);
-}
-
 /* What MPICH's variable holds: a name, or from version 4 on a number of which it does not tell the
  * name; then the environment has it. False where it is none: "auto", the first of them. */
 static bool mpich_asks(enum collective_op op, char *name, size_t len)
@@ -515,8 +505,11 @@ static int make_chosen(struct mpi_collective *c, const struct mpi_setup *s, char
         return err;
     mpi_control_tell(c->op, *asked, c->told.algorithm, sizeof(c->told.algorithm));
     err = make_comm(c, s, error, len);
-    if (*asked)
-        mpi_control_restore(c->op, before);
+    struct control control;
+    if (*asked && !open_control(&control, tuned[c->op])) {
+        MPI_T_cvar_write(control.handle, &before);
+        close_control(&control);
+    }
     return err;
 }
 
@@ -581,39 +574,6 @@ static int make_part(struct mpi_collective *c, const struct mpi_call *call, size
     return make_part_type(p, c->type, (MPI_Aint)(block * c->element_bytes), error, len);
 }
 
-static int make_call(struct mpi_collective *c, const struct mpi_call *of, struct cut_call *call,
-                     char *error, size_t len)
-{
-    size_t parts = parts_of(c, of->count);
-    int err = 0;
-
-    *call = (struct cut_call){.of = *of, .parts = xcalloc(parts, sizeof(*call->parts))};
-    for (; call->n < parts && !err; call->n++)
-        err = make_part(c, of, call->n, &call->parts[call->n], error, len);
-    return err;
-}
-
-static int make_calls(struct mpi_collective *c, const struct mpi_setup *s, char *error, size_t len)
-{
-    int err = 0;
-
-    c->calls = xcalloc(s->n_calls, sizeof(*c->calls));
-    for (; c->n_calls < s->n_calls && !err; c->n_calls++)
-        err = make_call(c, &s->calls[c->n_calls], &c->calls[c->n_calls], error, len);
-    return err;
-}
-
-static void free_calls(struct mpi_collective *c)
-{
-    for (unsigned i = 0; i < c->n_calls; i++) {
-        for (size_t k = 0; k < c->calls[i].n; k++)
-            if (c->calls[i].parts[k].own_type)
-                MPI_Type_free(&c->calls[i].parts[k].type);
-        free(c->calls[i].parts);
-    }
-    free(c->calls);
-}
-
 static void describe(struct mpi_collective *c, uint64_t count)
 {
     struct mpi_settings *set = &c->told.settings;
@@ -639,7 +599,13 @@ static void release(struct mpi_collective *c)
         return;
     if (c->comm != MPI_COMM_NULL)
         MPI_Comm_free(&c->comm);
-    free_calls(c);
+    for (unsigned i = 0; i < c->n_calls; i++) {
+        for (size_t k = 0; k < c->calls[i].n; k++)
+            if (c->calls[i].parts[k].own_type)
+                MPI_Type_free(&c->calls[i].parts[k].type);
+        free(c->calls[i].parts);
+    }
+    free(c->calls);
     if (c->own_sum)
         MPI_Op_free(&c->sum);
     if (c->own_type)
@@ -668,8 +634,15 @@ static int open_collective(struct mpi_collective **out, const struct mpi_setup *
     int err = make_type(c, s, error, len);
     if (!err)
         err = make_sum(c, s, error, len);
-    if (!err)
-        err = make_calls(c, s, error, len);
+    c->calls = xcalloc(s->n_calls, sizeof(*c->calls));
+    for (; c->n_calls < s->n_calls && !err; c->n_calls++) {
+        struct cut_call *call = &c->calls[c->n_calls];
+        size_t parts = parts_of(c, s->calls[c->n_calls].count);
+        *call = (struct cut_call){.of = s->calls[c->n_calls],
+                                  .parts = xcalloc(parts, sizeof(*call->parts))};
+        for (; call->n < parts && !err; call->n++)
+            err = make_part(c, &call->of, call->n, &call->parts[call->n], error, len);
+    }
     if (!err)
         err = make_chosen(c, s, error, len);
     if (err) {

@@ -83,11 +83,6 @@ static bool is_set(const char *name, const char *value)
     return set && !strcmp(set, value);
 }
 
-static bool is_on(const struct gpu_switch *s)
-{
-    return s && is_set(s->name, s->value) && (!s->beside || is_set(s->beside, s->beside_value));
-}
-
 /* The one of MPICH first: it answers the other one, too, on some systems with no where it means
  * yes. */
 static int ask_library(void)
@@ -178,7 +173,9 @@ static int begin(unsigned *rank, unsigned *size, char *error, size_t len)
     CHECK(MPI_Comm_set_errhandler, MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     CHECK(MPI_Comm_rank, MPI_COMM_WORLD, &own);
     CHECK(MPI_Comm_size, MPI_COMM_WORLD, &all);
-    answer = is_on(switch_of()) ? SAYS_YES : ask_library(); /* MPICH ends who asks earlier */
+    const struct gpu_switch *s = switch_of();
+    bool on = s && is_set(s->name, s->value) && (!s->beside || is_set(s->beside, s->beside_value));
+    answer = on ? SAYS_YES : ask_library(); /* MPICH ends who asks earlier */
     *rank = (unsigned)own;
     *size = (unsigned)all;
     return 0;

@@ -297,15 +297,6 @@ static int join_by_cm(struct wire *w)
 /* for the others to be ready: a greeting that is lost is sent again after a quarter of a second */
 #define SETTLE_US 2000
 
-static int fill_listens(struct rdma_queue *q, struct sockaddr_in6 *to)
-{
-    int err = connects(q->link) ? 0 : cm_listen(rdma_wire_of(q), q->rail);
-
-    memcpy(to, &q->rail->address, sizeof(*to));
-    to->sin6_port = q->rail->listens; /* where IPv4 has it, too */
-    return err;
-}
-
 static void fill_memory(const struct rdma_queue *q, struct rdma_address *a)
 {
     const struct wire_window *window = &q->link->window;
@@ -339,10 +330,14 @@ int rdma_address(struct wire_link *l, void *at, size_t *len)
                              .psn = q->psn};
     int err = r->made ? 0 : rdma_queues_open(w);
 
-    if (!err && r->by_cm)
-        err = fill_listens(q, &a.listens);
+    if (!err && r->by_cm && !connects(l))
+        err = cm_listen(w, q->rail);
     if (err)
         return err;
+    if (r->by_cm) {
+        memcpy(&a.listens, &q->rail->address, sizeof(a.listens));
+        a.listens.sin6_port = q->rail->listens; /* where IPv4 has it, too */
+    }
     memcpy(a.gid, rail->gid.raw, sizeof(a.gid));
     a.qpn = q->qp ? q->qp->qp_num : 0;
     a.piece_bytes = rail->port_attr.max_msg_sz < 1u << 30 ? rail->port_attr.max_msg_sz : 1u << 30;
@@ -465,19 +460,6 @@ static int ready_to_send(struct rdma_queue *q)
                : 0;
 }
 
-static int join_by_exchange(struct wire *w)
-{
-    int err = 0;
-
-    for (unsigned i = 0; i < w->n_links && !err; i++) {
-        struct rdma_queue *q = &rdma_of(w)->queues[i];
-        tell_mtu(q);
-        err = ready_to_receive(q);
-        err = err ? err : ready_to_send(q);
-    }
-    return err;
-}
-
 /* Messages in turns whose numbers not both ends' CPUs can read and write in their buffers. */
 static int choose_marks(struct rdma_queue *q)
 {
@@ -526,7 +508,13 @@ int rdma_join(struct wire *w, const void *const *addresses, const size_t *lens)
             err = choose_marks(q);
     }
     if (!err)
-        err = r->by_cm ? join_by_cm(w) : join_by_exchange(w);
+        err = r->by_cm ? join_by_cm(w) : 0;
+    for (unsigned i = 0; !r->by_cm && i < w->n_links && !err; i++) {
+        struct rdma_queue *q = &r->queues[i];
+        tell_mtu(q);
+        err = ready_to_receive(q);
+        err = err ? err : ready_to_send(q);
+    }
     if (err)
         return err;
     if (!w->options.windows)

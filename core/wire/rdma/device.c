@@ -27,11 +27,6 @@ static bool is_v4(const union ibv_gid *gid)
     return !memcmp(gid->raw, mapped, sizeof(mapped));
 }
 
-static bool is_link_local(const union ibv_gid *gid)
-{
-    return gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80;
-}
-
 /* The same address? */
 static bool is_address(const union ibv_gid *gid, const struct sockaddr_storage *a)
 {
@@ -49,7 +44,8 @@ static int worth(const struct ibv_gid_entry *g, const struct sockaddr_storage *o
         return is_v4(&g->gid) ? 2 : 1;
     if (is_address(&g->gid, own))
         return 6;
-    return is_v4(&g->gid) ? 5 : is_link_local(&g->gid) ? 3 : 4;
+    bool link_local = g->gid.raw[0] == 0xfe && (g->gid.raw[1] & 0xc0) == 0x80;
+    return is_v4(&g->gid) ? 5 : link_local ? 3 : 4;
 }
 
 static unsigned read_table(struct ibv_context *context, unsigned port, struct ibv_gid_entry *table)
@@ -62,19 +58,6 @@ static unsigned read_table(struct ibv_context *context, unsigned port, struct ib
         if (all[i].port_num == port)
             table[kept++] = all[i];
     return kept;
-}
-
-/* How the port is addressed; fills in gid, gid_index, protocol, vlan and address. `own`:
- * the channel's address at this end. */
-static bool rdma_gid_has(struct ibv_context *context, unsigned port,
-                         const struct sockaddr_storage *own)
-{
-    struct ibv_gid_entry table[GIDS_MAX];
-
-    for (unsigned i = read_table(context, port, table); i-- > 0;)
-        if (is_address(&table[i].gid, own))
-            return true;
-    return false;
 }
 
 static const char *gid_address(const union ibv_gid *gid, char text[INET6_ADDRSTRLEN])
@@ -103,15 +86,6 @@ static const char *table_text(const struct ibv_gid_entry *table, unsigned n, cha
             (size_t)snprintf(text + at, len - at, "%s%u: %s %s", i ? ", " : "", table[i].gid_index,
                              type_name(table[i].gid_type), gid_address(&table[i].gid, address));
     return text;
-}
-
-static int no_such(struct wire *w, const struct rdma_rail *rail, const struct ibv_gid_entry *table,
-                   unsigned n)
-{
-    char text[240];
-
-    return rdma_fail(w, -EINVAL, "'%s:%u' has no GID %d; it has %s", rail->device, rail->port,
-                     w->options.rdma.gid_index, table_text(table, n, text, sizeof(text)));
 }
 
 static const struct ibv_gid_entry *best(const struct ibv_gid_entry *table, unsigned n, int given,
@@ -154,19 +128,6 @@ static void interface_address(unsigned index, const uint8_t mac[6], struct socka
     freeifaddrs(all);
 }
 
-static void find_address(struct rdma_rail *rail, const struct ibv_gid_entry *g)
-{
-    struct sockaddr_in *v4 = (struct sockaddr_in *)&rail->address;
-
-    memset(&rail->address, 0, sizeof(rail->address));
-    if (is_v4(&g->gid)) {
-        v4->sin_family = AF_INET;
-        memcpy(&v4->sin_addr, g->gid.raw + 12, 4);
-    } else {
-        interface_address(g->ndev_ifindex, g->gid.raw, &rail->address);
-    }
-}
-
 /* Each of a port's VLANs has GIDs of its own. */
 static bool has_tag(const struct wire *w, const struct ibv_gid_entry *g)
 {
@@ -176,24 +137,36 @@ static bool has_tag(const struct wire *w, const struct ibv_gid_entry *g)
            rdma_of(w)->core->has_tag(NULL, name);
 }
 
+/* How the port is addressed; fills in gid, gid_index, protocol, vlan and address. `own`:
+ * the channel's address at this end. */
 static int rdma_gid_choose(struct wire *w, struct rdma_rail *rail,
                            const struct sockaddr_storage *own)
 {
     struct ibv_gid_entry table[GIDS_MAX];
     unsigned n = read_table(rail->own, rail->port, table);
     const struct ibv_gid_entry *g = best(table, n, w->options.rdma.gid_index, own);
+    char text[240];
 
     if (!g &&
         (w->options.rdma.gid_index >= 0 || rail->port_attr.link_layer != IBV_LINK_LAYER_INFINIBAND))
         return w->options.rdma.gid_index >= 0
-                   ? no_such(w, rail, table, n)
+                   ? rdma_fail(w, -EINVAL, "'%s:%u' has no GID %d; it has %s", rail->device,
+                               rail->port, w->options.rdma.gid_index,
+                               table_text(table, n, text, sizeof(text)))
                    : rdma_fail(w, -ENODEV,
                                "'%s:%u' has no GID: give its interface an address, and bring it up",
                                rail->device, rail->port);
     if (g) {
         rail->gid = g->gid;
         rail->gid_index = g->gid_index;
-        find_address(rail, g);
+        struct sockaddr_in *v4 = (struct sockaddr_in *)&rail->address;
+        memset(&rail->address, 0, sizeof(rail->address));
+        if (is_v4(&g->gid)) {
+            v4->sin_family = AF_INET;
+            memcpy(&v4->sin_addr, g->gid.raw + 12, 4);
+        } else {
+            interface_address(g->ndev_ifindex, g->gid.raw, &rail->address);
+        }
     }
     if (rail->own->device->transport_type == IBV_TRANSPORT_IWARP)
         rail->protocol = RDMA_IWARP;
@@ -259,15 +232,6 @@ static bool kernel_has(char *name, size_t len)
     if (folder)
         closedir(folder);
     return any;
-}
-
-static int no_device(struct wire *w)
-{
-    char name[64];
-
-    if (kernel_has(name, sizeof(name)))
-        return rdma_fail(w, -ENODEV, NO_PROVIDER, name);
-    return rdma_fail(w, -ENODEV, NO_DEVICE);
 }
 
 /* Devices without reliable connections: EFA and usNIC. */
@@ -428,8 +392,11 @@ static int worth_of_rail(struct wire *w, const struct rdma_rail *rail, unsigned 
 
     if (ibv_query_port(rail->own, (uint8_t)port, &attr) || attr.state != IBV_PORT_ACTIVE)
         return 0;
-    return 1 + (w->options.node >= 0 && rdma_sysfs_node(rail) == w->options.node) +
-           2 * rdma_gid_has(rail->own, port, own);
+    struct ibv_gid_entry table[GIDS_MAX];
+    bool has = false;
+    for (unsigned i = read_table(rail->own, port, table); i-- > 0 && !has;)
+        has = is_address(&table[i].gid, own);
+    return 1 + (w->options.node >= 0 && rdma_sysfs_node(rail) == w->options.node) + 2 * has;
 }
 
 /* The best active port of all devices; in `name` as the user would ask for it. */
@@ -485,8 +452,15 @@ int rdma_devices_open(struct wire *w)
 {
     int n = 0;
     struct ibv_device **list = ibv_get_device_list(&n);
-    int err = list && n ? open_all(w, list, n) : no_device(w);
+    char name[64];
+    int err;
 
+    if (list && n)
+        err = open_all(w, list, n);
+    else if (kernel_has(name, sizeof(name)))
+        err = rdma_fail(w, -ENODEV, NO_PROVIDER, name);
+    else
+        err = rdma_fail(w, -ENODEV, NO_DEVICE);
     if (list)
         ibv_free_device_list(list);
     return err;

@@ -39,16 +39,6 @@ static int by_dmabuf(const struct rdma_rail *rail, const struct wire_memory *m, 
     return err;
 }
 
-/* Always for writing: kernels before 6.2 force their way to what is only read, and without
- * nvidia-peermem would take empty pages of the address range that the driver keeps for the GPU's
- * memory. */
-static int by_address(const struct rdma_rail *rail, const struct wire_memory *m, int access,
-                      struct ibv_mr **mr)
-{
-    *mr = ibv_reg_mr(rail->pd, m->at, m->bytes, access | IBV_ACCESS_LOCAL_WRITE);
-    return *mr ? 0 : errno ? -errno : -EIO;
-}
-
 static int refused(struct wire *w, const struct rdma_rail *rail, const struct wire_memory *m,
                    int file_err, const char *file_why, int address_err)
 {
@@ -86,31 +76,27 @@ static int add_gpu(struct wire *w, const struct rdma_rail *rail, struct wire_mem
     m->way = "dma-buf";
     if (!file_err)
         return 0;
-    int err = by_address(rail, m, access, mr);
+    /* Always for writing: kernels before 6.2 force their way to what is only read, and without
+     * nvidia-peermem would take empty pages of the address range that the driver keeps for the
+     * GPU's memory. */
+    *mr = ibv_reg_mr(rail->pd, m->at, m->bytes, access | IBV_ACCESS_LOCAL_WRITE);
+    int err = *mr ? 0 : errno ? -errno : -EIO;
     m->way = "peermem";
     return err ? refused(w, rail, m, file_err, why, err) : 0;
-}
-
-static void limit_text(char *text, size_t len)
-{
-    struct rlimit l;
-
-    if (getrlimit(RLIMIT_MEMLOCK, &l) || l.rlim_cur == RLIM_INFINITY)
-        snprintf(text, len, "unlimited");
-    else
-        snprintf(text, len, "%llu KiB", (unsigned long long)l.rlim_cur / 1024);
 }
 
 int rdma_no_memory(struct wire *w, const char *what, const struct rdma_rail *rail, uint64_t bytes,
                    int err)
 {
+    struct rlimit l;
     char limit[32];
-
-    limit_text(limit, sizeof(limit));
+    bool limited = !getrlimit(RLIMIT_MEMLOCK, &l) && l.rlim_cur != RLIM_INFINITY;
+    if (limited)
+        snprintf(limit, sizeof(limit), "%llu KiB", (unsigned long long)l.rlim_cur / 1024);
     if (err != ENOMEM && err != EAGAIN)
         return rdma_fail(w, err ? -err : -EIO, "%s on '%s:%u' was refused: %s", what, rail->device,
                          rail->port, strerror(err ? err : EIO));
-    if (!strcmp(limit, "unlimited"))
+    if (!limited)
         return rdma_fail(
             w, -ENOMEM,
             "%s (%llu KiB) on '%s:%u' was refused: the device or the machine is out of "

@@ -74,11 +74,6 @@ static bool has_room(const struct rdma_messages *k)
     return k->requests - k->retired < SENDS - 1;
 }
 
-static uint8_t *slot_out(const struct rdma_messages *k)
-{
-    return k->slots.at + k->requests % SENDS * sizeof(struct rdma_grant);
-}
-
 static uint8_t *slot_in(const struct rdma_messages *k, uint64_t number)
 {
     return k->slots.at + (SENDS + number % RECEIVES) * sizeof(struct rdma_grant);
@@ -103,7 +98,7 @@ static int post(struct rdma_queue *q, struct ibv_send_wr *wr, bool signal)
 
 static int post_grant(struct rdma_queue *q, const struct rdma_grant *grant, bool signal)
 {
-    uint8_t *slot = slot_out(q->messages);
+    uint8_t *slot = q->messages->slots.at + q->messages->requests % SENDS * sizeof(*grant);
     struct ibv_sge sge = {
         .addr = (uintptr_t)slot, .length = sizeof(*grant), .lkey = q->messages->slots.mr->lkey};
     struct ibv_send_wr wr = {.sg_list = &sge,
@@ -146,32 +141,16 @@ void rdma_messages_close(struct rdma_queue *q)
     free(q->messages);
 }
 
-static int grant_next(struct rdma_queue *q)
-{
-    struct rdma_messages *k = q->messages;
-    const struct rdma_posted *m = &k->in[k->in_granted % WIRE_POSTS];
-    struct rdma_grant grant = {
-        .at = (uintptr_t)m->at, .bytes = m->bytes, .key = m->key, .magic = GRANT_MAGIC};
-
-    k->in_granted++;
-    return post_grant(q, &grant, false);
-}
-
-static uint64_t next_piece(const struct rdma_queue *q, uint64_t left)
-{
-    uint64_t most = q->rail->port_attr.max_msg_sz;
-
-    most = most < q->remote.piece_bytes ? most : q->remote.piece_bytes;
-    return left < most ? left : most;
-}
-
 /* The next piece of the oldest message that is not written whole. */
 static int write_piece(struct rdma_queue *q)
 {
     struct rdma_messages *k = q->messages;
     struct rdma_posted *m = &k->out[k->out_written % WIRE_POSTS];
     const struct rdma_grant *g = &k->grants[k->out_written % WIRE_POSTS];
-    uint64_t left = m->bytes - k->written_bytes, bytes = next_piece(q, left);
+    uint64_t left = m->bytes - k->written_bytes, most = q->rail->port_attr.max_msg_sz;
+
+    most = most < q->remote.piece_bytes ? most : q->remote.piece_bytes;
+    uint64_t bytes = left < most ? left : most;
     bool last = bytes == left;
     struct ibv_sge sge = {
         .addr = (uintptr_t)m->at + k->written_bytes, .length = (uint32_t)bytes, .lkey = m->key};
@@ -204,8 +183,12 @@ static int push(struct rdma_queue *q)
     struct rdma_messages *k = q->messages;
     int err = 0;
 
-    while (!err && k->in_granted < k->in_posted && has_room(k))
-        err = grant_next(q);
+    while (!err && k->in_granted < k->in_posted && has_room(k)) {
+        const struct rdma_posted *m = &k->in[k->in_granted++ % WIRE_POSTS];
+        struct rdma_grant grant = {
+            .at = (uintptr_t)m->at, .bytes = m->bytes, .key = m->key, .magic = GRANT_MAGIC};
+        err = post_grant(q, &grant, false);
+    }
     while (!err && k->out_written < k->out_posted && k->out_written < k->out_granted && has_room(k))
         err = write_piece(q);
     return err;
@@ -284,16 +267,6 @@ static int damaged(const struct rdma_queue *q)
     return rdma_fail(rdma_wire_of(q), -EPROTO, "%s sent what was not asked for", q->peer);
 }
 
-static int take_message(struct rdma_queue *q, uint32_t number)
-{
-    struct rdma_messages *k = q->messages;
-
-    if (k->in_received == k->in_granted || number != (uint32_t)k->in_received)
-        return damaged(q);
-    wire_came(q->link, k->in[k->in_received++ % WIRE_POSTS].bytes, 1);
-    return 1;
-}
-
 static int take_grant(struct rdma_queue *q, const struct rdma_grant *grant)
 {
     struct rdma_messages *k = q->messages;
@@ -318,8 +291,13 @@ static int arrived(struct rdma_queue *q, const struct ibv_wc *wc)
     int err = post_receive(q, number);
     if (err)
         return err;
-    if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
-        return take_message(q, ntohl(wc->imm_data));
+    struct rdma_messages *k = q->messages;
+    if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM) {
+        if (k->in_received == k->in_granted || ntohl(wc->imm_data) != (uint32_t)k->in_received)
+            return damaged(q);
+        wire_came(q->link, k->in[k->in_received++ % WIRE_POSTS].bytes, 1);
+        return 1;
+    }
     return wc->byte_len == sizeof(grant) ? take_grant(q, &grant) : damaged(q);
 }
 
@@ -330,18 +308,6 @@ static int gone(struct wire *w, int err)
     err = err == -ENETDOWN ? err : -ECONNRESET;
     atomic_store(&w->failed, err);
     return err;
-}
-
-static int complete(struct wire *w, const struct ibv_wc *wc, uint64_t now_ns)
-{
-    struct rdma_queue *q = rdma_queue_of(wc);
-
-    if (wc->status != IBV_WC_SUCCESS)
-        return gone(w, rdma_bad_completion(w, wc));
-    q->messages->moved_ns = now_ns;
-    int moved = rdma_kind_of(wc) == RDMA_RECEIVE ? arrived(q, wc) : sent(q);
-    int err = moved < 0 ? moved : push(q);
-    return err ? err : moved;
 }
 
 /* Takes what has completed. 0: nothing; 1: something; 2: messages are through, too. */
@@ -355,10 +321,15 @@ static int drain(struct wire_worker *k)
         return n;
     uint64_t now_ns = clock_now_ns();
     for (int i = 0; i < n; i++) {
-        int err = complete(k->wire, &wc[i], now_ns);
+        struct rdma_queue *q = rdma_queue_of(&wc[i]);
+        if (wc[i].status != IBV_WC_SUCCESS)
+            return gone(k->wire, rdma_bad_completion(k->wire, &wc[i]));
+        q->messages->moved_ns = now_ns;
+        int came = rdma_kind_of(&wc[i]) == RDMA_RECEIVE ? arrived(q, &wc[i]) : sent(q);
+        int err = came < 0 ? came : push(q);
         if (err < 0)
             return err;
-        moved |= err;
+        moved |= came;
     }
     return 1 + moved;
 }

@@ -210,14 +210,6 @@ static int open_messages(struct wire *w)
     return err;
 }
 
-static int open_windows(struct wire *w)
-{
-    int err = check_options(w);
-
-    rdma_of(w)->by_cm = w->options.rdma.connect == WIRE_CONNECT_CM;
-    return err ? err : rdma_devices_open(w);
-}
-
 static int open_wire(struct wire *w, const struct rdma_core *core)
 {
     struct rdma *r = w->state = xcalloc(1, sizeof(*r));
@@ -226,7 +218,11 @@ static int open_wire(struct wire *w, const struct rdma_core *core)
     r->core = core;
     r->own = core->member(w->world, core->rank(w->world))->address;
     r->queues = xcalloc(w->options.links_most, sizeof(*r->queues));
-    return w->options.windows ? open_windows(w) : open_messages(w);
+    if (!w->options.windows)
+        return open_messages(w);
+    r->by_cm = w->options.rdma.connect == WIRE_CONNECT_CM;
+    int err = check_options(w);
+    return err ? err : rdma_devices_open(w);
 }
 
 int rdma_link(struct wire_link *l)

@@ -70,14 +70,6 @@ static int queue_event(struct wire *w, const struct rdma_rail *rail,
                      ibv_event_type_str(event->event_type));
 }
 
-static int port_event(struct wire *w, const struct rdma_rail *rail, enum ibv_event_type type)
-{
-    bool down = type == IBV_EVENT_PORT_ERR;
-
-    return rdma_fail(w, down ? -ENETDOWN : -EIO, "'%s:%u' reports: %s%s", rail->device, rail->port,
-                     ibv_event_type_str(type), down ? "; the link went down" : "");
-}
-
 static int rail_events(struct wire *w, const struct rdma_rail *rail)
 {
     struct ibv_async_event event;
@@ -88,7 +80,12 @@ static int rail_events(struct wire *w, const struct rdma_rail *rail)
                      event.element.port_num != (int)rail->port;
         ibv_ack_async_event(&event);
         if (is_fatal(type) && !other)
-            return is_of_queue(type) ? queue_event(w, rail, &event) : port_event(w, rail, type);
+            return is_of_queue(type)
+                       ? queue_event(w, rail, &event)
+                       : rdma_fail(w, type == IBV_EVENT_PORT_ERR ? -ENETDOWN : -EIO,
+                                   "'%s:%u' reports: %s%s", rail->device, rail->port,
+                                   ibv_event_type_str(type),
+                                   type == IBV_EVENT_PORT_ERR ? "; the link went down" : "");
     }
     return 0;
 }
@@ -350,18 +347,6 @@ int rdma_queues_open(struct wire *w)
     return err;
 }
 
-static void close_queue(struct rdma_queue *q)
-{
-    if (q->id && q->qp)
-        rdma_destroy_qp(q->id);
-    else if (q->qp)
-        ibv_destroy_qp(q->qp);
-    if (q->id)
-        rdma_destroy_id(q->id);
-    rdma_window_close(q);
-    rdma_messages_close(q);
-}
-
 static void close_cq(struct rdma_cq *c)
 {
     if (c->unacked)
@@ -376,9 +361,19 @@ void rdma_queues_close(struct wire *w)
 {
     struct rdma *r = rdma_of(w);
 
-    for (unsigned i = 0; r->queues && i < w->options.links_most; i++)
-        if (r->queues[i].link)
-            close_queue(&r->queues[i]);
+    for (unsigned i = 0; r->queues && i < w->options.links_most; i++) {
+        struct rdma_queue *q = &r->queues[i];
+        if (!q->link)
+            continue;
+        if (q->id && q->qp)
+            rdma_destroy_qp(q->id);
+        else if (q->qp)
+            ibv_destroy_qp(q->qp);
+        if (q->id)
+            rdma_destroy_id(q->id);
+        rdma_window_close(q);
+        rdma_messages_close(q);
+    }
     for (unsigned i = 0; i < w->n_workers; i++) {
         struct rdma_worker *rw = w->workers[i].state;
         if (!rw)

@@ -345,16 +345,6 @@ static int ask_credits(struct rdma_queue *q)
     return rdma_refused(q, "reading credits", err);
 }
 
-static bool credits_heard(struct rdma_queue *q)
-{
-    uint64_t posted = atomic_load_explicit(q->heard, memory_order_acquire);
-    bool more = posted > q->granted;
-
-    q->asking = false;
-    q->granted = more ? posted : q->granted;
-    return more;
-}
-
 static inline void mark(struct rdma_queue *q, uint64_t posted)
 {
     q->marks[q->signalled++ & q->marks_mask] = posted;
@@ -428,7 +418,10 @@ static int have_acted(struct wire_worker *k, const struct ibv_wc *wc, int n)
         if (kind == RDMA_NUDGE)
             continue;
         if (kind == RDMA_CREDITS) {
-            moved |= credits_heard(q);
+            uint64_t posted = atomic_load_explicit(q->heard, memory_order_acquire);
+            q->asking = false;
+            moved |= posted > q->granted;
+            q->granted = posted > q->granted ? posted : q->granted;
             continue;
         }
         moved = 1;
@@ -487,12 +480,6 @@ static int post_turn(struct rdma_queue *q)
     return err ? rdma_refused(q, "sending", err) : 0;
 }
 
-static int misposted(struct wire_link *l, size_t bytes)
-{
-    return rdma_fail(l->worker->wire, -EINVAL, "%zu bytes are no messages of %llu on connection %u",
-                     bytes, (unsigned long long)l->window.message_bytes, l->index);
-}
-
 static int act(struct rdma_queue *q, size_t bytes)
 {
     uint64_t n;
@@ -501,7 +488,9 @@ static int act(struct rdma_queue *q, size_t bytes)
         return post_turn(q);
     n = bytes / q->shape.bytes;
     if (!q->initiates || !n || n * q->shape.bytes != bytes || q->turns)
-        return misposted(q->link, bytes);
+        return rdma_fail(rdma_wire_of(q), -EINVAL,
+                         "%zu bytes are no messages of %llu on connection %u", bytes,
+                         (unsigned long long)q->link->window.message_bytes, q->link->index);
     q->wanted += n * q->shape.pieces;
     return push(q);
 }
@@ -603,35 +592,22 @@ static int take_one(struct wire_worker *k, const struct ibv_wc *wc)
     return 0;
 }
 
-/* Not each by itself. */
-static int post_again(struct rdma_queue *q)
-{
-    unsigned receives = q->shape.receives;
-    unsigned some = q->link->window.turns ? receives / 2 : receives / 8, n = q->recv_free;
-
-    if (!n || n < some)
-        return 0;
-    q->recv_free = 0;
-    return rdma_window_post_receives(q, n);
-}
-
 static int have_heard(struct wire_worker *k, const struct ibv_wc *wc, int n)
 {
     int err = n < 0 ? n : 0;
 
     for (int i = 0; i < n && !err; i++)
         err = take_one(k, &wc[i]);
-    for (int i = 0; i < n && !err; i++)
-        err = post_again(rdma_queue_of(&wc[i]));
+    for (int i = 0; i < n && !err; i++) {
+        /* Not each by itself. */
+        struct rdma_queue *q = rdma_queue_of(&wc[i]);
+        unsigned some = q->shape.receives / (q->link->window.turns ? 2 : 8), n_free = q->recv_free;
+        if (!n_free || n_free < some)
+            continue;
+        q->recv_free = 0;
+        err = rdma_window_post_receives(q, n_free);
+    }
     return err ? err : n > 0;
-}
-
-static int take_hears(struct wire_worker *k)
-{
-    struct rdma_worker *rw = k->state;
-    struct ibv_wc wc[RDMA_POLL_BATCH];
-
-    return have_heard(k, wc, rdma_poll(k, &rw->hears, wc));
 }
 
 /* ---- Waiting ---- */
@@ -694,7 +670,9 @@ static int look_completed(struct wire_worker *k, bool acts, uint64_t wait_ns)
 static int poll_sides(struct wire_worker *k, bool acts, bool hears)
 {
     int moved = acts ? take_acts(k) : 0;
-    int heard = hears && moved >= 0 ? take_hears(k) : 0;
+    struct rdma_worker *rw = k->state;
+    struct ibv_wc wc[RDMA_POLL_BATCH];
+    int heard = hears && moved >= 0 ? have_heard(k, wc, rdma_poll(k, &rw->hears, wc)) : 0;
 
     return moved < 0 ? moved : heard < 0 ? heard : moved || heard;
 }

@@ -26,12 +26,6 @@ static bool is_ip(const struct sockaddr *a)
     return a && (a->sa_family == AF_INET || a->sa_family == AF_INET6);
 }
 
-static bool same_address(const struct sockaddr *a, const struct sockaddr *b)
-{
-    return is_ip(a) && is_ip(b) && a->sa_family == b->sa_family &&
-           !memcmp(bytes_of(a), bytes_of(b), a->sa_family == AF_INET ? 4 : 16);
-}
-
 /* All of 127.0.0.0/8 belongs to the loopback interface, which lists one address of it. */
 static bool is_loopback(const struct sockaddr *a)
 {
@@ -57,7 +51,8 @@ const char *tcp_address_text(const struct sockaddr_storage *a, char *text, size_
 static const struct ifaddrs *owner_of(const struct ifaddrs *all, const struct sockaddr *a)
 {
     for (const struct ifaddrs *i = all; i; i = i->ifa_next)
-        if (same_address(i->ifa_addr, a) ||
+        if ((is_ip(i->ifa_addr) && is_ip(a) && i->ifa_addr->sa_family == a->sa_family &&
+             !memcmp(bytes_of(i->ifa_addr), bytes_of(a), a->sa_family == AF_INET ? 4 : 16)) ||
             (is_loopback(a) && is_ip(i->ifa_addr) && i->ifa_flags & IFF_LOOPBACK))
             return i;
     return NULL;

@@ -197,18 +197,6 @@ static int hear_answer(struct wire_link *l, uint64_t now_ns)
     return finish(l);
 }
 
-/* Takes the next step that can be taken without waiting. 0, or wire_fail(). */
-static int call(struct wire_link *l, short revents, uint64_t now_ns)
-{
-    struct tcp_link *tl = tcp_link_of(l);
-
-    if (tl->step == TCP_IDLE)
-        return now_ns >= tl->again_ns ? begin(l) : 0;
-    if (tl->step == TCP_CALLS)
-        return revents ? say_hello(l, now_ns) : 0;
-    return revents ? hear_answer(l, now_ns) : 0;
-}
-
 #define BACKLOG    4096
 #define GUESTS     64
 #define GUEST_NS   5000000000u
@@ -247,15 +235,6 @@ static uint32_t port_of(const struct wire *w, unsigned rail)
                : port;
 }
 
-static int refuse_listen(struct wire *w, const struct sockaddr_storage *a, int err)
-{
-    char text[80];
-
-    return wire_fail(
-        w, err, "cannot listen for data on %s: %s; a free --data-port, or none, lets it choose",
-        tcp_address_text(a, text, sizeof(text)), strerror(-err));
-}
-
 static int listen_on(struct wire *w, unsigned index)
 {
     struct tcp_rail *rail = &tcp_of(w)->rails[index];
@@ -276,8 +255,13 @@ static int listen_on(struct wire *w, unsigned index)
     setsockopt(rail->listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
     if (bind(rail->listener, (struct sockaddr *)&rail->address, rail->address_bytes) ||
         listen(rail->listener, BACKLOG) ||
-        getsockname(rail->listener, (struct sockaddr *)&rail->address, &len))
-        return refuse_listen(w, &rail->address, -errno);
+        getsockname(rail->listener, (struct sockaddr *)&rail->address, &len)) {
+        err = -errno;
+        char text[80];
+        return wire_fail(
+            w, err, "cannot listen for data on %s: %s; a free --data-port, or none, lets it choose",
+            tcp_address_text(&rail->address, text, sizeof(text)), strerror(-err));
+    }
     return 0;
 }
 
@@ -454,7 +438,13 @@ static int turn(struct joining *p, uint64_t now_ns)
         if (tl->step == TCP_AWAITED || tl->step == TCP_STANDS)
             continue;
         const struct pollfd *said = polled(p, p->links[i]);
-        err = call(&w->links[i], said ? said->revents : 0, now_ns);
+        /* Takes the next step that can be taken without waiting. 0, or wire_fail(). */
+        short revents = said ? said->revents : 0;
+        if (tl->step == TCP_IDLE)
+            err = now_ns >= tl->again_ns ? begin(&w->links[i]) : 0;
+        else if (revents)
+            err = tl->step == TCP_CALLS ? say_hello(&w->links[i], now_ns)
+                                        : hear_answer(&w->links[i], now_ns);
         p->missing -= tl->step == TCP_STANDS;
     }
     return err;
@@ -505,18 +495,6 @@ static void name_device(struct wire *w, struct wire_link *l)
         snprintf(l->device, sizeof(l->device), "%s", rail->interface);
 }
 
-/* What is told of the whole is told by the first link to another node. */
-static void choose_main(struct wire *w)
-{
-    struct tcp *t = tcp_of(w);
-    uint32_t node = world_member(w->world, world_rank(w->world))->node;
-
-    t->main = 0;
-    while (t->main < w->n_links && world_member(w->world, w->links[t->main].peer)->node == node)
-        t->main++;
-    t->main = t->main < w->n_links ? t->main : 0;
-}
-
 int tcp_join(struct wire *w, const void *const *addresses, const size_t *lens)
 {
     struct tcp *t = tcp_of(w);
@@ -543,7 +521,12 @@ int tcp_join(struct wire *w, const void *const *addresses, const size_t *lens)
     }
     err = err ? err : tcp_check_segments(w);
     if (!err) {
-        choose_main(w);
+        /* What is told of the whole is told by the first link to another node. */
+        uint32_t node = world_member(w->world, world_rank(w->world))->node;
+        t->main = 0;
+        while (t->main < w->n_links && world_member(w->world, w->links[t->main].peer)->node == node)
+            t->main++;
+        t->main = t->main < w->n_links ? t->main : 0;
         tcp_describe_rails(w);
     }
     return err;

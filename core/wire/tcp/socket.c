@@ -50,17 +50,6 @@ static int refuse_congestion(struct wire *w, int err)
                         : "");
 }
 
-static int set_congestion(struct wire *w, int fd)
-{
-    const char *name = w->options.tcp.congestion;
-
-    if (!name[0])
-        return 0;
-    if (setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, (socklen_t)strlen(name)))
-        return refuse_congestion(w, -errno);
-    return 0;
-}
-
 static int set_busy_poll(struct wire *w, int fd)
 {
     int us = (int)w->options.tcp.busy_poll_us;
@@ -72,31 +61,6 @@ static int set_busy_poll(struct wire *w, int fd)
                          "net.core.busy_read needs CAP_NET_ADMIN",
                          us, strerror(-err));
     return 0;
-}
-
-/* Of both kinds; a kernel that gives less is told of in the rail's text. */
-static int set_buffers(struct wire *w, int fd)
-{
-    uint64_t bytes = w->options.tcp.buffer_bytes;
-    int value = bytes > INT32_MAX / 2 ? INT32_MAX / 2 : (int)bytes;
-
-    if (!bytes)
-        return 0;
-    int err = set_int(fd, SOL_SOCKET, SO_SNDBUF, value);
-    err = err ? err : set_int(fd, SOL_SOCKET, SO_RCVBUF, value);
-    return err ? wire_fail(w, err, "socket buffers of %d bytes: %s", value, strerror(-err)) : 0;
-}
-
-static int set_segment(struct wire *w, int fd)
-{
-    int bytes = (int)w->options.tcp.segment_bytes;
-    int err = bytes ? set_int(fd, IPPROTO_TCP, TCP_MAXSEG, bytes) : 0;
-
-    return err ? wire_fail(w, -EOPNOTSUPP,
-                           "the kernel refuses segments of %d bytes (TCP_MAXSEG): %s; Linux takes "
-                           "88 to 32767",
-                           bytes, strerror(-err))
-               : 0;
 }
 
 static int set_zerocopy(struct wire *w, int fd)
@@ -112,11 +76,27 @@ static int set_zerocopy(struct wire *w, int fd)
 
 static int set_options(struct wire *w, int fd)
 {
-    int err = set_congestion(w, fd);
+    const char *name = w->options.tcp.congestion;
+    int err = 0;
 
-    err = err ? err : set_buffers(w, fd);
+    if (name[0] && setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, (socklen_t)strlen(name)))
+        err = refuse_congestion(w, -errno);
+    uint64_t most = w->options.tcp.buffer_bytes;
+    int value = most > INT32_MAX / 2 ? INT32_MAX / 2 : (int)most;
+    if (!err && most) {
+        /* Of both kinds; a kernel that gives less is told of in the rail's text. */
+        err = set_int(fd, SOL_SOCKET, SO_SNDBUF, value);
+        err = err ? err : set_int(fd, SOL_SOCKET, SO_RCVBUF, value);
+        if (err)
+            wire_fail(w, err, "socket buffers of %d bytes: %s", value, strerror(-err));
+    }
     err = err ? err : set_busy_poll(w, fd);
-    err = err ? err : set_segment(w, fd);
+    int bytes = (int)w->options.tcp.segment_bytes;
+    if (!err && bytes && (err = set_int(fd, IPPROTO_TCP, TCP_MAXSEG, bytes)) != 0)
+        err = wire_fail(w, -EOPNOTSUPP,
+                        "the kernel refuses segments of %d bytes (TCP_MAXSEG): %s; Linux takes "
+                        "88 to 32767",
+                        bytes, strerror(-err));
     return err ? err : set_zerocopy(w, fd);
 }
 
@@ -317,14 +297,6 @@ static void tell(struct wire_fact *facts, size_t *n, const char *metric, const c
     f->value = value;
 }
 
-/* Single messages beside streams are left out, and who receives alone has nothing to say. */
-static bool counts(const struct wire *w, const struct wire_link *l)
-{
-    bool receives = l->window.message_bytes && !l->window.out;
-
-    return !receives && !(l->worker->probes && w->n_workers > 1);
-}
-
 size_t tcp_facts(struct wire *w, struct wire_fact *facts)
 {
     struct sums s = {0};
@@ -336,7 +308,10 @@ size_t tcp_facts(struct wire *w, struct wire_fact *facts)
     tcp_describe_rails(w); /* the segment grows with the window after the first round trips */
     for (unsigned i = 0; i < w->n_links; i++) {
         const struct tcp_link *tl = tcp_link_of(&w->links[i]);
-        if (!counts(w, &w->links[i]))
+        /* Single messages beside streams are left out, and who receives alone has nothing to
+         * say. */
+        const struct wire_link *l = &w->links[i];
+        if ((l->window.message_bytes && !l->window.out) || (l->worker->probes && w->n_workers > 1))
             continue;
         add(&s, tl);
         done += atomic_load_explicit(&tl->zerocopy.done, memory_order_relaxed);

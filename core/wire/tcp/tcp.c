@@ -445,18 +445,6 @@ static int look(struct wire_worker *k, enum wire_side sides)
     return rc ? rc : sent;
 }
 
-/* Until one of them can be served; 0 at once where none is waited for. */
-static int sleep_on(struct wire_worker *k, enum wire_side sides, uint64_t wait_ns)
-{
-    struct tcp_side *s = side_of(k, sides);
-    struct timespec wait = {.tv_sec = (time_t)(wait_ns / 1000000000),
-                            .tv_nsec = (long)(wait_ns % 1000000000)};
-    bool alone;
-    unsigned n = fill_polls(k, sides, &alone);
-
-    return n && ppoll(s->polls, n, &wait, NULL) > 0 ? serve(k, s, n) : 0;
-}
-
 static int tcp_progress(struct wire_worker *k, enum wire_side sides, uint64_t wait_ns)
 {
     if (k->way == WIRE_BLOCK)
@@ -474,7 +462,16 @@ static int tcp_progress(struct wire_worker *k, enum wire_side sides, uint64_t wa
     uint64_t start_ns = clock_now_ns();
     rc = wire_spin(k, sides, look, LOOKS_A_CLOCK, start_ns, wait_ns);
     uint64_t spent_ns = clock_now_ns() - start_ns;
-    return rc || spent_ns >= wait_ns ? rc : sleep_on(k, sides, wait_ns - spent_ns);
+    /* Until one of them can be served; 0 at once where none is waited for. */
+    if (rc || spent_ns >= wait_ns)
+        return rc;
+    struct tcp_side *s = side_of(k, sides);
+    uint64_t left_ns = wait_ns - spent_ns;
+    struct timespec wait = {.tv_sec = (time_t)(left_ns / 1000000000),
+                            .tv_nsec = (long)(left_ns % 1000000000)};
+    bool alone;
+    unsigned n = fill_polls(k, sides, &alone);
+    return n && ppoll(s->polls, n, &wait, NULL) > 0 ? serve(k, s, n) : 0;
 }
 
 static void tcp_interrupt(struct wire_link *l)
@@ -586,15 +583,6 @@ static void close_side(struct tcp_side *s)
     free(s->which);
 }
 
-static void close_worker(struct tcp_worker *tw)
-{
-    if (!tw)
-        return;
-    close_side(&tw->out);
-    close_side(&tw->in);
-    free(tw);
-}
-
 static void tcp_close(struct wire *w)
 {
     struct tcp *t = tcp_of(w);
@@ -606,8 +594,14 @@ static void tcp_close(struct wire *w)
             close(tcp_link_of(&w->links[i])->fd);
         free(w->links[i].state);
     }
-    for (unsigned i = 0; i < w->options.workers_most; i++)
-        close_worker(w->workers[i].state);
+    for (unsigned i = 0; i < w->options.workers_most; i++) {
+        struct tcp_worker *tw = w->workers[i].state;
+        if (!tw)
+            continue;
+        close_side(&tw->out);
+        close_side(&tw->in);
+        free(tw);
+    }
     for (unsigned i = 0; i < NIC_RAILS_MAX; i++)
         if (t->rails[i].listener >= 0)
             close(t->rails[i].listener);

@@ -358,7 +358,7 @@ static int load_runs(struct pairs *p, const char *const *a, size_t n_a, const ch
         err = -ENOENT;
     }
     if (!err)
-        err = report_load(&p->report, (const char *const *)runs.all, runs.n, error, len);
+        err = report_load_joined(&p->report, (const char *const *)runs.all, runs.n, error, len);
     if (!err)
         err = has_rows(p, error, len);
     if (!err)

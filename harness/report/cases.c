@@ -108,6 +108,8 @@ static bool makes_case(const struct ref *ref, size_t param)
 
     if (param >= b->n_params)
         return true;
+    if (b->splits[param])
+        return true;
     return !b->follows[param] &&
            (b->sought_by[param] == b->n_params || !*ref_cell(ref, b->sought_by[param]));
 }

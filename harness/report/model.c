@@ -69,7 +69,7 @@ static size_t index_of_param(const struct report_bench *b, const char *name)
 }
 
 /* The union over the runs, which may be of different versions. */
-static void list_params(struct report *r, struct report_bench *b)
+static void list_params(struct report *r, struct report_bench *b, bool joined)
 {
     size_t most = 0;
 
@@ -77,6 +77,7 @@ static void list_params(struct report *r, struct report_bench *b)
         most += b->rows[i].table ? param_count(b->rows[i].table) : 0;
     b->params = pool_alloc(&r->pool, most, sizeof(*b->params));
     b->follows = pool_alloc(&r->pool, most, sizeof(*b->follows));
+    b->splits = pool_alloc(&r->pool, most, sizeof(*b->splits));
     b->sought_by = pool_alloc(&r->pool, most, sizeof(*b->sought_by));
     b->used = pool_alloc(&r->pool, most, sizeof(*b->used));
     for (size_t i = 0; i < r->n_runs; i++) {
@@ -88,6 +89,8 @@ static void list_params(struct report *r, struct report_bench *b)
     }
     for (size_t k = 0; k < b->n_params; k++) {
         b->follows[k] = described_flag(b, b->params[k], COLUMN_OUTCOME);
+        b->splits[k] = !joined && described_flag(b, b->params[k], COLUMN_USED) &&
+                       described_flag(b, b->params[k], COLUMN_DECIDES);
         b->sought_by[k] = index_of_param(b, described_sought_by(b, b->params[k]));
         b->used[k] = index_of_param(b, pool_text(&r->pool, "%s%s", b->params[k], ROW_USED));
     }
@@ -175,7 +178,7 @@ static void name_runs(struct report *r)
     }
 }
 
-static int build(struct report *r, char *error, size_t len)
+static int build(struct report *r, bool joined, char *error, size_t len)
 {
     int err = described_load(r, error, len);
 
@@ -184,7 +187,7 @@ static int build(struct report *r, char *error, size_t len)
     name_runs(r);
     list_benches(r);
     for (size_t i = 0; i < r->n_benches; i++) {
-        list_params(r, &r->benches[i]);
+        list_params(r, &r->benches[i], joined);
         find_columns(r, &r->benches[i]);
     }
     for (size_t run = 0; run < r->n_runs; run++)
@@ -196,14 +199,26 @@ static int build(struct report *r, char *error, size_t len)
     return 0;
 }
 
-int report_load(struct report *r, const char *const *paths, size_t n, char *error, size_t len)
+static int load(struct report *r, const char *const *paths, size_t n, bool joined, char *error,
+                size_t len)
 {
     int err = 0;
 
     *r = (struct report){.runs = xcalloc(n, sizeof(*r->runs))};
     for (; !err && r->n_runs < n; r->n_runs += !err)
         err = run_folder_load(paths[r->n_runs], &r->runs[r->n_runs], error, len);
-    return err ? err : build(r, error, len);
+    return err ? err : build(r, joined, error, len);
+}
+
+int report_load(struct report *r, const char *const *paths, size_t n, char *error, size_t len)
+{
+    return load(r, paths, n, false, error, len);
+}
+
+int report_load_joined(struct report *r, const char *const *paths, size_t n, char *error,
+                       size_t len)
+{
+    return load(r, paths, n, true, error, len);
 }
 
 int report_take(struct report *r, const struct run_folder *run)
@@ -211,7 +226,7 @@ int report_take(struct report *r, const struct run_folder *run)
     char error[300];
 
     *r = (struct report){.runs = xmemdup(run, sizeof(*run)), .n_runs = 1, .borrowed = true};
-    return build(r, error, sizeof(error));
+    return build(r, false, error, sizeof(error));
 }
 
 struct exam *report_exam(struct report *r, size_t run)

@@ -153,6 +153,9 @@ struct report_bench {
     const struct bench_rows *described; /* never NULL */
     const char **params;                /* names */
     bool *follows; /* one a parameter: it follows from others, and makes no case */
+    /* the same: it does, and decides which quantity was measured. Runs side by side then show two
+     * cases; held against each other (report_load_joined()) they are one, that is refused */
+    bool *splits;
     /* the same: the parameter that makes it an outcome where that was asked for, and the one that
      * says what was chosen for it; n_params: none */
     size_t *sought_by, *used;
@@ -177,6 +180,9 @@ struct report {
 /* Reads the folders and combines. 0 or as run_folder_load(), with error set; *r is to be released
  * in any case. */
 int report_load(struct report *r, const char *const *paths, size_t n, char *error, size_t len);
+/* The same for who pairs the cases of two sides: what was used never makes a case. */
+int report_load_joined(struct report *r, const char *const *paths, size_t n, char *error,
+                       size_t len);
 /* The same from one run that is read already, which stays the caller's. */
 int report_take(struct report *r, const struct run_folder *run);
 void report_release(struct report *r);

@@ -117,3 +117,35 @@ TEST_WITH(test_one_run, scene_make, scene_remove)
     }
     report_release(&r);
 }
+
+/* The same size lies in another level of two machines: two cases side by side, and one that is refused. */
+TEST_WITH(test_what_decides, scene_make, scene_remove)
+{
+    static const char *const levels[] = {"L2", "L3"};
+    struct scene_paths paths = scene_paths(*state, "a", "b");
+    struct report r;
+    char error[512] = "";
+
+    for (size_t i = 0; i < 2; i++) {
+        struct scene_run w = scene_begin(*state, i ? "b" : "a", "memory", params, 8);
+        const char *const values[] = {"triad", "4194304", "auto", "2",
+                                      "auto",  "avx2",    "auto", levels[i]};
+        struct row row;
+
+        fake_row_init(&row, "1", 1, "bandwidth", "GB/s", 10);
+        scene_row(&w, &row, values);
+        scene_launch_as(&w, "done", 1, "1", 1, "--op triad", "");
+        scene_end(&w);
+    }
+    if (report_load(&r, (const char *const[]){paths.a, paths.b}, 2, error, sizeof(error)))
+        fail_msg("%s", error);
+    assert_int_equal(r.benches[0].n_cases, 2);
+    for (size_t i = 0; i < 2; i++)
+        assert_string_equal(report_param(&r.benches[0], &r.benches[0].cases[i], "level"),
+                            levels[i]);
+    report_release(&r);
+    struct pairs p = scene_pairs(*state, "a", "b");
+    assert_int_equal(p.n, 1);
+    assert_int_equal(p.all[0].state, PAIR_REFUSED);
+    pairs_release(&p);
+}

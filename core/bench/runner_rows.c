@@ -100,9 +100,9 @@ static void set_param(const struct runner *r, struct row *row, const char *name,
         if (strcmp(row->param_names[i], name) != 0)
             continue;
         row->params[used ? used : i] = value;
-        if (used && !*value) /* the option says nothing here */
+        if (used && !*value && !strcmp(row->params[i], ROW_LEFT)) /* it says nothing here */
             row->params[i] = "";
-        else if (used && !*row->params[i])
+        else if (used && *value && !*row->params[i])
             row->params[i] = ROW_LEFT;
     }
 }

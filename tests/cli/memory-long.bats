@@ -77,7 +77,7 @@ END
     HWLOC_SYNTHETIC=$two_nodes memory --op write --level L1,L2,L3,DRAM
     [ "$(cells level_used | paste -sd ' ')" = "L1 L2 L3 DRAM" ]
     [ "$(cells working_set | paste -sd ' ')" = "16384 262144 4194304 67108864" ]
-    [ "$(cells size | sort -u)" = "" ] # it is no size that somebody named
+    [ "$(cells size | paste -sd ' ')" = "16384 262144 4194304 67108864" ]
     HWLOC_SYNTHETIC=$two_nodes memory --op latency --level L2
     [ "$(cells working_set | sort -u)" = 262144 ]
     # Three quarters of this L2 are less than 1.5 times its L1.
@@ -87,7 +87,7 @@ END
     [[ $(cells reason) == *"L4 cache"* ]]
     HWLOC_SYNTHETIC="pack:1 core:2 pu:1" memory --op write --level DRAM
     [[ $(cells reason) == *"no cache "* ]]
-    [ "$(cells level_used)" = "" ]
+    [ "$(cells level) $(cells level_used)" = "DRAM " ]
     warned 2 "'--size' *--level" memory --op write --level L2 --size 1M
 }
 

@@ -58,30 +58,23 @@ static struct gemm_engine *gemm_pool_engine(struct gemm_pool *pool,
     return slot->engine;
 }
 
-static struct gemm_known_ceiling *ceiling_slot(struct gemm_pool *pool, enum gemm_dtype dtype,
-                                               const struct gemm_threads *threads)
-{
-    for (size_t i = 0; i < pool->n_ceilings; i++) {
-        struct gemm_known_ceiling *known = &pool->ceilings[i];
-        if (known->dtype == dtype && known->threads == threads->n &&
-            known->first_cpu == threads->cpus[0])
-            return known;
-    }
-    struct gemm_known_ceiling *new = ARRAY_ADD(pool->ceilings, pool->n_ceilings);
-    *new = (struct gemm_known_ceiling){
-        .dtype = dtype, .threads = threads->n, .first_cpu = threads->cpus[0]};
-    return new;
-}
-
 /* The ceiling of a type with n threads on these CPUs, measured at the first call, or again when
  * `again` is set: then the higher of both is kept. 0 or -errno of ceiling_measure(). */
 static int gemm_pool_ceiling(struct gemm_pool *pool, enum gemm_dtype dtype,
                              const struct gemm_threads *threads, bool again,
                              struct gemm_ceiling *out)
 {
-    struct gemm_known_ceiling *known = ceiling_slot(pool, dtype, threads);
+    struct gemm_known_ceiling *known = pool->ceilings, *end = known + pool->n_ceilings;
     int err = 0;
 
+    while (known < end && (known->dtype != dtype || known->threads != threads->n ||
+                           known->first_cpu != threads->cpus[0]))
+        known++;
+    if (known == end) {
+        known = ARRAY_ADD(pool->ceilings, pool->n_ceilings);
+        *known = (struct gemm_known_ceiling){
+            .dtype = dtype, .threads = threads->n, .first_cpu = threads->cpus[0]};
+    }
     if (!known->value.source || again) {
         const struct ceiling_loop *loops[CEILING_LOOPS_MAX];
         struct cpu_features features;

@@ -43,7 +43,7 @@ static void close_session(struct point *ctx)
     struct memory_session *session = ctx->bench_state;
 
     ceilings_release(&session->ceilings);
-    gpu_tunings_release(&session->tunings);
+    free(session->tunings);
 }
 
 static int possible(struct point *pt)

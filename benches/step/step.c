@@ -123,15 +123,6 @@ static int weigh(struct point *pt, struct step_work *w, double *bytes)
     return err ? point_reason(pt, err, "%s", strerror(-err)) : 0;
 }
 
-/* A backend that waits in a library is given time by the bytes of its call. */
-static struct collective_call call_of(const struct step_work *w, double bytes)
-{
-    double most = (double)COLLECTIVE_BYTES_MAX, compute = (w->longest_ns + w->update_ns) * 0.01;
-    size_t each = collective_type_bytes((enum collective_type)w->spec.type);
-
-    return (struct collective_call){0, (uint64_t)fmin(bytes + compute, most) / each / 2 + 1};
-}
-
 static int begin_session(struct point *pt, struct step_work *w)
 {
     const struct step_params *p = pt->params;
@@ -145,7 +136,10 @@ static int begin_session(struct point *pt, struct step_work *w)
 
     if (err)
         return err;
-    struct collective_call call = call_of(w, bytes);
+    /* A backend that waits in a library is given time by the bytes of its call. */
+    size_t each = collective_type_bytes((enum collective_type)p->dtype);
+    double all = fmin(bytes + (w->longest_ns + w->update_ns) * 0.01, (double)COLLECTIVE_BYTES_MAX);
+    struct collective_call call = {0, (uint64_t)all / each / 2 + 1};
     c.count = call.count;
     way_fill(&p->way, &c);
     w->backend = collective_names[p->way.backend];

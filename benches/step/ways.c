@@ -236,6 +236,9 @@ static int make_parts(struct step_plan *p, const struct step_spec *s,
 #define NO_OP     UINT32_MAX
 #define WAITS_MAX 64
 
+/* Gradients that are summed apart from each other. */
+enum sums { OF_LAYERS, OF_EXPERTS, SUMS };
+
 /* A rank's plan in the making. */
 struct writer {
     struct step_plan *plan;
@@ -249,10 +252,11 @@ struct writer {
     uint32_t waits[WAITS_MAX]; /* of the next piece of compute */
     unsigned n_waits;
     uint32_t last; /* piece of compute; NO_OP: none yet */
-    /* gradients of the bucket that is being filled, elements: of layers, of experts */
-    uint64_t bucket, experts;
-    /* buckets that wait for the end of the backward pass */
-    unsigned late_sums, late_experts, n_late;
+    struct {
+        uint64_t elements; /* gradients of the bucket that is being filled */
+        unsigned late;     /* buckets that wait for the end of the backward pass */
+    } sums[SUMS];
+    unsigned n_late;
     unsigned n_scattered; /* buckets of this pass: each pass has the same */
     uint64_t *late;       /* elements of those that go by servers */
     /* zero 3: groups of layers, and where their gathers are in the list */
@@ -441,47 +445,43 @@ static void by_turns(struct writer *w)
     w->n_late = 0;
 }
 
-/* The bucket is whole: it goes on its way now, or when the backward pass is over. */
-static void close_bucket(struct writer *w, enum step_part_kind kind, uint64_t *elements,
-                         unsigned *late)
+static enum step_part_kind kind_of(const struct writer *w, enum sums of)
 {
-    struct step_part *part = find_part(w->plan, kind, false);
+    return of == OF_EXPERTS ? PART_EXPERT_SUM : w->spec->zero ? PART_SCATTER : PART_SUM;
+}
 
+/* The bucket is whole: it goes on its way now, or when the backward pass is over. */
+static void close_bucket(struct writer *w, enum sums of)
+{
+    enum step_part_kind kind = kind_of(w, of);
+    struct step_part *part = find_part(w->plan, kind, false);
+    uint64_t elements = w->sums[of].elements;
     bool turns = w->spec->asynchronous && is_server(w, w->rank);
 
-    if (w->spec->servers && *elements && w->spec->overlap && !turns) {
-        by_servers(w, *elements, settle(w));
-    } else if (w->spec->servers && *elements) {
-        w->late[w->n_late++] = *elements;
-    } else if (part && *elements) {
+    w->sums[of].elements = 0;
+    if (w->spec->servers && elements && w->spec->overlap && !turns) {
+        by_servers(w, elements, settle(w));
+    } else if (w->spec->servers && elements) {
+        w->late[w->n_late++] = elements;
+    } else if (part && elements) {
         bool again = kind == PART_SCATTER && w->n_scattered < part->n_calls;
-        unsigned number = again ? w->n_scattered : vector_of(w, part, *elements, true);
+        unsigned number = again ? w->n_scattered : vector_of(w, part, elements, true);
         w->n_scattered += kind == PART_SCATTER;
         if (w->spec->overlap)
             call(w, part, number, settle(w));
         else
-            (*late)++;
+            w->sums[of].late++;
     }
-    *elements = 0;
-}
-
-static enum step_part_kind sum_kind(const struct writer *w)
-{
-    return w->spec->zero ? PART_SCATTER : PART_SUM;
 }
 
 static void add_gradient(struct writer *w, unsigned layer)
 {
     bool apart = w->layers[layer].kind == MODEL_EXPERT && w->spec->ep > 1;
-    uint64_t *elements = apart ? &w->experts : &w->bucket;
+    enum sums of = apart ? OF_EXPERTS : OF_LAYERS;
 
-    *elements += step_parameters(w->spec, &w->layers[layer]);
-    if (bytes_of(w, *elements) < w->spec->bucket_bytes)
-        return;
-    if (apart)
-        close_bucket(w, PART_EXPERT_SUM, elements, &w->late_experts);
-    else
-        close_bucket(w, sum_kind(w), elements, &w->late_sums);
+    w->sums[of].elements += step_parameters(w->spec, &w->layers[layer]);
+    if (bytes_of(w, w->sums[of].elements) >= w->spec->bucket_bytes)
+        close_bucket(w, of);
 }
 
 /* ZeRO 2 and 3 keep no whole gradients: each micro-batch's are scattered. The others add them up. */
@@ -498,11 +498,11 @@ static void end_pass(struct writer *w)
 
     if (!scatters_each(w))
         return;
-    close_bucket(w, PART_SCATTER, &w->bucket, &w->late_sums);
-    for (unsigned i = 0; i < w->late_sums; i++)
+    close_bucket(w, OF_LAYERS);
+    for (unsigned i = 0; i < w->sums[OF_LAYERS].late; i++)
         op = call(w, part, i, settle(w));
     wait_for(w, op);
-    w->late_sums = w->n_scattered = 0;
+    w->sums[OF_LAYERS].late = w->n_scattered = 0;
 }
 
 /* Of its layers' parameters, or of its part of them, when their gradients have come. Servers do it for
@@ -534,16 +534,15 @@ static void update(struct writer *w)
 /* What the end of the backward passes leaves to do. */
 static void end_gradients(struct writer *w)
 {
-    close_bucket(w, sum_kind(w), &w->bucket, &w->late_sums);
-    close_bucket(w, PART_EXPERT_SUM, &w->experts, &w->late_experts);
+    for (enum sums of = 0; of < SUMS; of++)
+        close_bucket(w, of);
     if (w->spec->asynchronous && is_server(w, w->rank))
         by_turns(w);
     for (unsigned i = 0; i < w->n_late; i++)
         by_servers(w, w->late[i], settle(w));
-    for (unsigned i = 0; i < w->late_sums; i++)
-        call(w, find_part(w->plan, sum_kind(w), false), i, settle(w));
-    for (unsigned i = 0; i < w->late_experts; i++)
-        call(w, find_part(w->plan, PART_EXPERT_SUM, false), i, settle(w));
+    for (enum sums of = 0; of < SUMS; of++)
+        for (unsigned i = 0; i < w->sums[of].late; i++)
+            call(w, find_part(w->plan, kind_of(w, of), false), i, settle(w));
     update(w);
     struct step_part *gather = find_part(w->plan, PART_GATHER, false);
     const struct step_part *scatter = find_part(w->plan, PART_SCATTER, false);

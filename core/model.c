@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -466,4 +467,45 @@ double model_forward_flop(const struct model_layer *l, uint64_t sequence)
 double model_backward_flop(const struct model_layer *l, uint64_t sequence)
 {
     return l->backward * model_forward_flop(l, sequence);
+}
+
+const char *const model_update_names[UPDATE_KINDS + 1] = {"none", "sgd", "adam", NULL};
+
+enum model_update model_update_find(const char *name)
+{
+    int i = UPDATE_KINDS;
+
+    while (--i > UPDATE_NONE && strcmp(model_update_names[i], name) != 0)
+        ;
+    return (enum model_update)i;
+}
+
+double model_update_bytes(enum model_update update, double element_bytes)
+{
+    double kept = fmax(element_bytes, 4);
+    double sgd = element_bytes + 2 * kept + (element_bytes < kept ? element_bytes : 0);
+
+    return update == UPDATE_NONE ? 0 : update == UPDATE_SGD ? sgd : sgd + 4 * kept;
+}
+
+double model_state_bytes(enum model_update update, double element_bytes)
+{
+    return (update == UPDATE_ADAM ? 2 * fmax(element_bytes, 4) : 0) +
+           (update != UPDATE_NONE && element_bytes < 4 ? 4 : 0);
+}
+
+struct model_memory model_memory(const struct model_kept *k)
+{
+    double e = k->element_bytes;
+
+    return (struct model_memory){
+        .parameters = e * ((k->zero > 2 ? k->shared : k->parameters) + k->tables),
+        .gradients = e * ((k->zero > 1 ? k->shared : k->parameters) + k->rows),
+        .update = k->state_bytes * (k->zero ? k->shared : k->parameters),
+        .activations = e * k->outputs};
+}
+
+double model_memory_all(const struct model_memory *m)
+{
+    return m->parameters + m->gradients + m->update + m->activations;
 }

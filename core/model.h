@@ -89,4 +89,45 @@ double model_size_value(struct model_size size, uint64_t sequence);
 double model_forward_flop(const struct model_layer *l, uint64_t sequence);
 double model_backward_flop(const struct model_layer *l, uint64_t sequence);
 
+/* What updates the parameters: an option's choices, ended by NULL. */
+enum model_update { UPDATE_NONE, UPDATE_SGD, UPDATE_ADAM, UPDATE_KINDS };
+extern const char *const model_update_names[UPDATE_KINDS + 1];
+enum model_update model_update_find(const char *name); /* "": UPDATE_NONE */
+
+/* Bytes that the update of a parameter moves: sgd reads gradient and parameter, and writes the
+ * parameter; adam also reads and writes two moments. The gradient is of the type. Parameters and
+ * moments are, too, but f32 where the type has less than 4 bytes: then the parameter is written a
+ * second time, in the type. sgd, adam: types of 4 and 2 bytes 12, 28; of 8 24, 56; of 1 10, 26. */
+double model_update_bytes(enum model_update update, double element_bytes);
+/* That it keeps. adam: two moments of f32, 8; of types of 8 bytes 16. Types of less than 4 bytes:
+ * parameters in f32, too: 4, with sgd as with adam. With bf16 and adam this is the K = 12 of ZeRO
+ * (arXiv:1910.02054, section 3.1). */
+double model_state_bytes(enum model_update update, double element_bytes);
+
+/*
+ * What a rank keeps in its memory, in bytes. Of P parameters of its layers, of e bytes each, of which
+ * n data-parallel ranks have the same:
+ *
+ *   parameters    e P; with ZeRO 3 e P / n. Groups that are gathered come on top
+ *   gradients     e P; from ZeRO 2 on e P / n
+ *   update        model_state_bytes() x P; from ZeRO 1 on 1/n of it
+ *   activations   e times all outputs that the model's file has for a sample, times the samples of a
+ *                 micro-batch, times the micro-batches whose backward pass is still to come. Outputs
+ *                 of a `column` layer are divided by tensor parallelism
+ *   tables        lie on one rank each. They have gradients of the rows that were looked up, and no
+ *                 state: they are updated by plain SGD
+ */
+struct model_kept {
+    double element_bytes, state_bytes;
+    unsigned zero;
+    double parameters, shared; /* P; P / n */
+    double tables, rows;       /* numbers of tables, and of the rows of them that were looked up */
+    double outputs;            /* of all samples that are on their way */
+};
+struct model_memory {
+    double parameters, gradients, update, activations;
+};
+struct model_memory model_memory(const struct model_kept *k);
+double model_memory_all(const struct model_memory *m);
+
 #endif

@@ -2,7 +2,9 @@
 /* xoshiro256** seeded by splitmix64, and what is drawn from it. */
 #include "core/rng.h"
 
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 uint64_t rng_splitmix64(uint64_t *state)
@@ -79,6 +81,23 @@ void rng_shuffle_u32(struct rng *r, uint32_t *a, size_t n)
         a[i - 1] = a[j];
         a[j] = swap;
     }
+}
+
+int rng_order(uint32_t **order, uint64_t n, uint64_t seed)
+{
+    struct rng rng;
+
+    *order = NULL;
+    if (n < 2 || n > UINT32_MAX)
+        return -EINVAL;
+    *order = malloc(n * sizeof(**order));
+    if (!*order)
+        return -ENOMEM;
+    for (uint64_t i = 0; i < n; i++)
+        (*order)[i] = (uint32_t)i;
+    rng_seed(&rng, seed);
+    rng_shuffle_u32(&rng, *order, n);
+    return 0;
 }
 
 /* ---- Patterns ---- */

@@ -38,6 +38,10 @@ double rng_normal(struct rng *r);
 // Fisher-Yates shuffle in place: each order is equally likely.
 void rng_shuffle_u32(struct rng *r, uint32_t *a, size_t n);
 
+/* The numbers 0 to n - 1 in random order, new memory: a cycle, since each order of all is one.
+ * 0; -EINVAL: fewer than 2 or more than 2^32; -ENOMEM. */
+int rng_order(uint32_t **order, uint64_t n, uint64_t seed);
+
 /* Random bytes that both ends of a transfer can make up and check: a function of seed and
  * position. */
 

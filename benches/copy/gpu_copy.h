@@ -18,6 +18,7 @@
 #include "benches/copy/copy_work.h"
 #include "benches/copy/remote.h"
 #include "core/hw/gpu.h"
+#include "core/hw/gpu_chain.h"
 #include "core/hw/host_buffer.h"
 
 #define COPY_MEMORY_RIGHT SIZE_MAX
@@ -186,7 +187,7 @@ struct gpu_copy {
     struct gpu_copy_level overlap;  /* of all lanes at once: the shortest time over the longest */
     struct gpu_copy_level together; /* this GPU's rate with others, of its rate alone */
 
-    struct gpu_copy_chain *chain;   /* --metric load-latency */
+    struct gpu_chain *chain;        /* --metric load-latency */
     struct gpu_copy_spread *spread; /* --handle multicast */
     struct gpu_copy_peer *peer;     /* an end is another process' GPU */
 };

@@ -11,7 +11,6 @@
 #include "core/clock.h"
 #include "core/hw/gpu_kernels.h"
 #include "core/hw/gpu_watch.h"
-#include "core/rng.h"
 
 /* ---- Lanes of copies ---- */
 
@@ -327,138 +326,56 @@ int gpu_copy_time_moving(struct gpu_copy_lane *l, uint64_t count, uint64_t *ns)
 
 /* ---- A chain of loads by a GPU from memory at the other end ---- */
 
-#define LINE       128u /* bytes that a GPU fetches together */
-#define LINE_WORDS (LINE / sizeof(uint64_t))
-
-/* Visits the first word of every line once, in random order, and closes. Each of these words holds
- * the address of the next, which is the same for the GPU that follows it as for who wrote it. */
-struct gpu_copy_chain {
-    struct gpu_copy_lane *lane; /* whose source holds the chain, and whose timer is used */
-    struct gpu_kernel *kernel;
-    void *end;       /* device memory: where the chain has got to */
-    uint32_t *order; /* the lines, as they are visited */
-    uint64_t lines, at;
-    struct gpu_chase_args args; /* of the next launch */
-};
-
-static int make_order(struct gpu_copy_chain *chain, uint64_t seed)
-{
-    struct rng rng;
-
-    chain->order = malloc(chain->lines * sizeof(*chain->order));
-    if (!chain->order)
-        return -ENOMEM;
-    for (uint64_t i = 0; i < chain->lines; i++)
-        chain->order[i] = (uint32_t)i;
-    rng_seed(&rng, seed);
-    rng_shuffle_u32(&rng, chain->order, chain->lines);
-    return 0;
-}
-
-/* The words of the memory itself up to the one that is `step` steps along the chain. */
-static uint64_t word_of(const struct gpu_copy_chain *chain, uint64_t step)
-{
-    return (uint64_t)chain->order[step % chain->lines] * LINE_WORDS;
-}
-
-static const uint64_t *place_of(const struct gpu_copy_chain *chain, uint64_t step)
-{
-    return (const uint64_t *)chain->lane->src.at + word_of(chain, step);
-}
-
-/* By way of the host's own memory, wherever the chain is to lie. */
-static int write_chain(struct gpu_copy_chain *chain)
-{
-    struct gpu_copy_memory *m = &chain->lane->src;
-    const struct gpu_ops *ops = gpu_ops(m->config.gpu);
-    uint64_t *next = calloc(chain->lines, LINE);
-    int err = next ? 0 : -ENOMEM;
-
-    for (uint64_t i = 0; !err && i < chain->lines; i++)
-        next[word_of(chain, i)] = (uintptr_t)place_of(chain, i + 1);
-    if (!err && m->config.on_host)
-        memcpy(m->at, next, chain->lines * LINE);
-    else if (!err)
-        err = ops->copy(m->stream, m->at, next, chain->lines * LINE);
-    if (!err)
-        err = ops->stream_wait(m->stream);
-    free(next);
-    return err;
-}
-
-static int queue_chase(void *arg, struct gpu_stream *stream, uint64_t i)
-{
-    const struct gpu_copy_chain *chain = arg;
-
-    (void)i;
-    return gpu_ops(chain->lane->gpu)->launch(stream, chain->kernel, 1, 1, &chain->args);
-}
-
-/* The next launch goes on where the last one got to. */
-static void aim(struct gpu_copy_chain *chain, uint64_t hops)
-{
-    chain->args = (struct gpu_chase_args){
-        .start = place_of(chain, chain->at), .hops = hops, .end = chain->end};
-}
+#define STAGING_BYTES ((size_t)1 << 20)
 
 /* `inner` loads by one thread: the launch is in the time, once. */
 int gpu_copy_run_chain(struct gpu_copy *c, uint64_t inner, uint64_t *ns)
 {
-    struct gpu_copy_chain *chain = c->chain;
+    int err = gpu_chain_run(c->chain, &c->lanes[0].timer, inner, ns);
 
-    aim(chain, inner);
-    int err = gpu_timer_run(&chain->lane->timer, queue_chase, chain, 1, 1, ns);
     if (!err)
         gpu_copy_level_add(&c->time_ns, (double)*ns / (double)inner);
-    chain->at = (chain->at + inner) % chain->lines;
     return err;
 }
 
+/* In the first lane's source. Each word has an address that is the same for the GPU that follows it as
+ * for who wrote it. */
 int gpu_copy_chain_open(struct point *pt, struct gpu_copy *c)
 {
-    struct gpu_copy_chain *chain = c->chain = xcalloc(1, sizeof(*chain));
     struct gpu_copy_lane *lane = &c->lanes[0];
-    const struct gpu_ops *ops = gpu_ops(lane->gpu);
+    struct gpu_copy_memory *m = &lane->src;
+    uint64_t lines = c->params->size / GPU_CHAIN_LINE, seed = pt->common->seed;
 
-    *chain = (struct gpu_copy_chain){.lane = lane, .lines = c->params->size / LINE};
-    if (chain->lines < 2 || chain->lines > UINT32_MAX)
+    if (lines < 2 || lines > UINT32_MAX)
         return point_reason(pt, -EOPNOTSUPP, "a chain of loads takes from %u bytes to %u GiB",
-                            2 * LINE, LINE << 2);
-    int err = make_order(chain, pt->common->seed);
-    if (err)
-        return err;
-    if ((err = ops->kernel(lane->gpu, "chase_sys", &chain->kernel)) ||
-        (err = ops->alloc(lane->gpu, GPU_DEVICE, LINE, &chain->end)) || (err = write_chain(chain)))
-        return gpu_copy_failed(pt, c, err);
+                            2 * GPU_CHAIN_LINE, GPU_CHAIN_LINE << 2);
+    uint64_t *staging = m->config.on_host ? NULL : xrealloc(NULL, STAGING_BYTES);
+    c->chain = xcalloc(1, sizeof(*c->chain));
+    int err = gpu_chain_open(c->chain, lane->gpu, "chase_sys", m->at, lines, seed);
+    if (!err)
+        err = gpu_chain_write(c->chain, m->stream, staging, STAGING_BYTES, seed);
+    free(staging);
     /* One load that is not held: what the driver loads late is loaded then. */
-    aim(chain, 1);
-    err = queue_chase(chain, lane->timer.stream, 0);
-    chain->at = 1;
-    err = err ? err : ops->stream_wait(lane->timer.stream);
+    if (!err)
+        err = gpu_chain_queue(c->chain, lane->timer.stream, 1);
+    if (!err)
+        err = gpu_ops(lane->gpu)->stream_wait(lane->timer.stream);
     return err ? gpu_copy_failed(pt, c, err) : 0;
 }
 
 void gpu_copy_chain_close(struct gpu_copy *c)
 {
-    if (!c->chain)
-        return;
-    if (c->chain->lane)
-        gpu_ops(c->chain->lane->gpu)->free(c->chain->lane->gpu, GPU_DEVICE, c->chain->end);
-    free(c->chain->order);
+    if (c->chain)
+        gpu_chain_close(c->chain);
     free(c->chain);
     c->chain = NULL;
 }
 
 int gpu_copy_chain_check(struct point *pt, struct gpu_copy *c)
 {
-    struct gpu_copy_chain *chain = c->chain;
-    const struct gpu_ops *ops = gpu_ops(chain->lane->gpu);
-    struct gpu_stream *stream = chain->lane->timer.stream;
-    uint64_t end = UINT64_MAX, right = (uintptr_t)place_of(chain, chain->at);
-    int err = ops->copy(stream, &end, chain->end, sizeof(end));
+    uint64_t end = UINT64_MAX, right = gpu_chain_place(c->chain, c->chain->loads);
+    int err = gpu_chain_end(c->chain, c->lanes[0].timer.stream, &end);
 
-    if (!err)
-        err = ops->stream_wait(stream);
     if (err)
         return gpu_copy_failed(pt, c, err);
     if (c->params->inject == COPY_CORRUPT)

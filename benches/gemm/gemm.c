@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm: dense matrix products by the libraries that people use, against what the unit could do. */
+/* gemm: dense matrix products by the libraries that people use, against what the unit could do.
+ *
+ * Timed: sample() -> the place's sample(): host_sample() in host_blas.c, which runs the library's
+ * product between two readings of the clock, or gpu_sample() in gpu_blas.c, which queues the
+ * library's products between two events. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -58,30 +58,23 @@ static struct gemm_engine *gemm_pool_engine(struct gemm_pool *pool,
     return slot->engine;
 }
 
-static struct gemm_known_ceiling *ceiling_slot(struct gemm_pool *pool, enum gemm_dtype dtype,
-                                               const struct gemm_threads *threads)
-{
-    for (size_t i = 0; i < pool->n_ceilings; i++) {
-        struct gemm_known_ceiling *known = &pool->ceilings[i];
-        if (known->dtype == dtype && known->threads == threads->n &&
-            known->first_cpu == threads->cpus[0])
-            return known;
-    }
-    struct gemm_known_ceiling *new = ARRAY_ADD(pool->ceilings, pool->n_ceilings);
-    *new = (struct gemm_known_ceiling){
-        .dtype = dtype, .threads = threads->n, .first_cpu = threads->cpus[0]};
-    return new;
-}
-
 /* The ceiling of a type with n threads on these CPUs, measured at the first call, or again when
  * `again` is set: then the higher of both is kept. 0 or -errno of ceiling_measure(). */
 static int gemm_pool_ceiling(struct gemm_pool *pool, enum gemm_dtype dtype,
                              const struct gemm_threads *threads, bool again,
                              struct gemm_ceiling *out)
 {
-    struct gemm_known_ceiling *known = ceiling_slot(pool, dtype, threads);
+    struct gemm_known_ceiling *known = pool->ceilings, *end = known + pool->n_ceilings;
     int err = 0;
 
+    while (known < end && (known->dtype != dtype || known->threads != threads->n ||
+                           known->first_cpu != threads->cpus[0]))
+        known++;
+    if (known == end) {
+        known = ARRAY_ADD(pool->ceilings, pool->n_ceilings);
+        *known = (struct gemm_known_ceiling){
+            .dtype = dtype, .threads = threads->n, .first_cpu = threads->cpus[0]};
+    }
     if (!known->value.source || again) {
         const struct ceiling_loop *loops[CEILING_LOOPS_MAX];
         struct cpu_features features;
@@ -126,37 +119,27 @@ unsigned gemm_types_of(const struct gemm_where *where)
     return types;
 }
 
-static bool is_steered_by(const struct gemm_library *library, const char *variable)
-{
-    size_t name = strcspn(variable, "=");
-    static const char threads[] = "_NUM_THREADS";
-    size_t end = sizeof(threads) - 1;
-
-    if (!library->steered_by || (name > end && !strncmp(variable + name - end, threads, end)))
-        return false;
-    for (const char *const *at = library->steered_by; *at; at++)
-        if (!strncmp(variable, *at, strlen(*at)))
-            return true;
-    return false;
-}
-
 #define VALUE_SHOWN 60 /* bytes of a variable */
 
-/* The variables of `environment` that steer a library, but for numbers of threads, which are set by
+/* The environment's variables that steer a library, but for numbers of threads, which are set by
  * --threads: "OPENBLAS_CORETYPE=Haswell, OMP_WAIT_POLICY=active"; "" where there is none. Returns
  * text. */
-static const char *gemm_steering(const struct gemm_library *library, const char *const *environment,
-                                 char *text, size_t len)
+static const char *steering_text(const struct gemm_library *library, char *text, size_t len)
 {
-    size_t at = 0;
+    static const char threads[] = "_NUM_THREADS";
+    size_t end = sizeof(threads) - 1, used = 0;
 
     text[0] = 0;
-    for (; environment && *environment && at + 1 < len; environment++)
-        if (is_steered_by(library, *environment)) {
-            int n =
-                snprintf(text + at, len - at, "%s%.*s", at ? ", " : "", VALUE_SHOWN, *environment);
-            at += n > 0 ? (size_t)n : 0;
-        }
+    for (char **at = environ; library->steered_by && at && *at && used + 1 < len; at++) {
+        const char *const *prefix = library->steered_by;
+        size_t name = strcspn(*at, "=");
+
+        while (*prefix && strncmp(*at, *prefix, strlen(*prefix)) != 0)
+            prefix++;
+        if (*prefix && (name <= end || strncmp(*at + name - end, threads, end) != 0))
+            used += (size_t)snprintf(text + used, len - used, "%s%.*s", used ? ", " : "",
+                                     VALUE_SHOWN, *at);
+    }
     return text;
 }
 
@@ -320,7 +303,7 @@ static int open_engine(struct host_run *r)
         return point_reason(pt, err, "%s", why);
     if (r->engine->remark[0])
         point_reason(pt, 0, "%s", r->engine->remark);
-    if (*gemm_steering(q->library, (const char *const *)environ, steering, sizeof(steering)))
+    if (*steering_text(q->library, steering, sizeof(steering)))
         point_reason(pt, 0, "environment variables affect %s: %s", q->library->name, steering);
     return 0;
 }
@@ -369,20 +352,6 @@ static int host_limit(struct gemm_run *run)
     return measure_limit((struct host_run *)run, false);
 }
 
-static int admit(const struct host_run *r, const struct gemm_shape *shape)
-{
-    const struct gemm_form *form = r->base.request.form;
-    double need = gemm_bytes(form, shape) +
-                  (double)shape->k * (double)shape->n * gemm_element_bytes(form->b); /* packed */
-    uint64_t have = host_available();
-
-    if (need > 0.9 * (double)have)
-        return point_reason(r->base.pt, -EOPNOTSUPP,
-                            "needs %.1f GB of memory, %.1f GB are available", need * 1e-9,
-                            (double)have * 1e-9);
-    return 0;
-}
-
 static int prepare(struct host_run *r)
 {
     struct point *pt = r->base.pt;
@@ -401,12 +370,15 @@ static int host_begin(struct gemm_run *run, const struct gemm_shape *shape, bool
 {
     struct host_run *r = (struct host_run *)run;
     const struct gemm_request *q = &run->request;
-    int err = admit(r, shape);
+    double packed = (double)shape->k * (double)shape->n * gemm_element_bytes(q->form->b);
+    double need = gemm_bytes(q->form, shape) + packed, have = (double)host_available();
 
     (void)brief;
     run->shape = *shape;
-    if (!err)
-        err = gemm_problem_open(&r->problem, q->form->dtype, shape, run->pt->common->seed);
+    if (need > 0.9 * have)
+        return point_reason(run->pt, -EOPNOTSUPP, "needs %.1f GB of memory, %.1f GB are available",
+                            need * 1e-9, have * 1e-9);
+    int err = gemm_problem_open(&r->problem, q->form->dtype, shape, run->pt->common->seed);
     if (err)
         return err;
     if (q->data == GPU_ZEROS)

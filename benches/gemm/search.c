@@ -36,23 +36,6 @@ struct climb {
     uint64_t step; /* 0: the list is that of squares */
 };
 
-static bool is_seen(const struct climb *s, const struct gemm_shape *x)
-{
-    for (unsigned i = 0; i < s->n_seen; i++)
-        if (s->seen[i].m == x->m && s->seen[i].n == x->n && s->seen[i].k == x->k)
-            return true;
-    return false;
-}
-
-/* So that slow machines do not spend their time on one shape. */
-static bool takes_too_long(const struct climb *s, const struct gemm_shape *x)
-{
-    double rate = s->out->operations_per_ns;
-
-    return rate > 0 && gemm_operations(x) * GEMM_SEARCH_PRODUCTS / rate >
-                           (double)s->config->budget_ns / BUDGET_SHARES;
-}
-
 /* Within bounds, and a multiple of the smallest step. */
 static uint64_t clamp(const struct climb *s, uint64_t side)
 {
@@ -151,12 +134,19 @@ static bool next_shape(void *arg, unsigned i, const struct search_result *so_far
         if ((s->at == s->n || found) && !make_list(s))
             return false;
         const struct gemm_shape *x = &s->list[s->at++];
-        if (is_seen(s, x))
+        unsigned k = 0;
+
+        while (k < s->n_seen && memcmp(&s->seen[k], x, sizeof(*x)) != 0)
+            k++;
+        if (k < s->n_seen)
             continue;
         if (s->n_seen == TRIES_MAX)
             return false;
         s->seen[s->n_seen++] = *x;
-        if (!takes_too_long(s, x))
+        /* So that slow machines do not spend their time on one shape. */
+        double rate = s->out->operations_per_ns,
+               ns = rate > 0 ? gemm_operations(x) * GEMM_SEARCH_PRODUCTS / rate : 0;
+        if (ns <= (double)s->config->budget_ns / BUDGET_SHARES)
             return true;
         s->out->too_long++;
     }

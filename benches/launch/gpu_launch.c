@@ -283,16 +283,6 @@ void launch_close(struct launch *l)
     *l = (struct launch){0};
 }
 
-int launch_again(struct launch *l)
-{
-    int err = l->op->once(l);
-
-    l->count++;
-    if (!err && l->op->rest)
-        err = l->op->rest(l);
-    return err;
-}
-
 int launch_once(struct launch *l, uint64_t *ns)
 {
     uint64_t begin_ns = clock_now_ns();

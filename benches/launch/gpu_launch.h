@@ -56,8 +56,6 @@ void launch_close(struct launch *l);
 int launch_once(struct launch *l, uint64_t *ns);
 /* n operations one after the other, and the wait until the GPU has done the last. */
 int launch_many(struct launch *l, uint64_t n, uint64_t *ns);
-/* One that is not timed, to be warm again after an interruption. */
-int launch_again(struct launch *l);
 
 /* Does what is called that way really run on the GPU? Fills memory by a kernel handed over in the
  * same way, and compares all of it; where the operation moves bytes, those too. 0, -EBADMSG with

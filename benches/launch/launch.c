@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* launch: what it costs to make a GPU do something, by the host's clock. */
+/* launch: what it costs to make a GPU do something, by the host's clock.
+ *
+ * Timed: sample() -> launch_once() -> the `once` of an operation, one call of the driver each: they are
+ * the first functions of gpu_launch.c. */
 #include <errno.h>
 #include <hwloc.h>
 #include <stdlib.h>
@@ -36,49 +39,6 @@ struct state {
     bool open, bound;
 };
 
-static int parse_node(const char *text, void *value, char *error, size_t len)
-{
-    if (strcmp(text, "near") != 0)
-        return placement_parse_node(text, value, error, len);
-    *(int *)value = NODE_NEAR;
-    return 0;
-}
-
-#define AT(field) .offset = offsetof(struct params, field)
-
-static const struct opt_scope graphs = {"op=graph*", "graphs (--op graph, graph-complete)"};
-static const struct opt_scope allocations = {
-    "op=*alloc*", "allocations (--op alloc, alloc-ordered, pinned-alloc)"};
-
-static const struct opt options[] = {
-    {.name = "device",
-     .letter = 'd',
-     OPT_READ(OPT_SWEPT | OPT_PLACE, device, "cuda", "cuda[:N]", place_read_gpu),
-     .expand = place_words,
-     .help = "the GPU; gpus: each of them"},
-    {.name = "op",
-     OPT_WORD(
-         OPT_SWEPT, op,
-         "launch,launch-complete,launch-rate,graph,graph-complete,stream-sync,event,event-query,"
-         "alloc,alloc-ordered,pinned-alloc,driver-call,copy-small",
-         launch_names),
-     .help = "operation: see docs/launch.md"},
-    {.name = "nodes",
-     OPT_NUMBER(OPT_U64, OPT_COLUMN, nodes, "20", 1, 100000),
-     .scope = &graphs,
-     .help = "number of kernels in a graph"},
-    {.name = "size",
-     .letter = 's',
-     OPT_NUMBER(OPT_SIZE, OPT_COLUMN, size, "4K", 1, 0),
-     .scope = &allocations,
-     .help = "size of an allocation"},
-    {.name = "node",
-     OPT_READ(OPT_SWEPT, node, "near", "near|any|N", parse_node),
-     .left_by = "near",
-     .help = "NUMA node of the calling CPU; near: the GPU's node"},
-    {.name = NULL},
-};
-
 static int set_defaults(struct opts *o)
 {
     return opts_default(o, "min-samples", MIN_SAMPLES);
@@ -95,65 +55,43 @@ static int possible(struct point *pt)
     return 0;
 }
 
-/* What there is for it now. 0, or -errno (see gpu_error()). */
-static int free_for(struct gpu *gpu, const struct launch_op *op, uint64_t *bytes)
-{
-    int err = 0;
-
-    if (op->flags & LAUNCH_ON_HOST)
-        *bytes = host_available();
-    else
-        err = gpu_ops(gpu)->free_bytes(gpu, bytes);
-    if (!err && *bytes != UINT64_MAX)
-        *bytes -= *bytes / KEPT_FREE;
-    return err;
-}
-
 /* Memory that the operation takes must be there: else it is not the call that is measured. */
 static int check_room(struct point *pt, struct gpu *gpu, const struct launch_op *op, uint64_t bytes)
 {
-    uint64_t has = UINT64_MAX, need = !(op->flags & LAUNCH_BYTES) ? 0
-                                      : op->flags & LAUNCH_KEEPS && bytes <= UINT64_MAX / 2
-                                          ? 2 * bytes
-                                          : bytes;
-    int err = need ? free_for(gpu, op, &has) : 0;
+    bool twice = op->flags & LAUNCH_KEEPS && bytes <= UINT64_MAX / 2,
+         host = op->flags & LAUNCH_ON_HOST;
+    uint64_t need = twice ? 2 * bytes : bytes, has = host ? host_available() : 0;
 
+    if (!(op->flags & LAUNCH_BYTES))
+        return 0;
+    int err = host ? 0 : gpu_ops(gpu)->free_bytes(gpu, &has);
     if (err)
         return point_gpu_failed(pt, gpu, err);
+    if (has != UINT64_MAX)
+        has -= has / KEPT_FREE;
     if (need > has)
         return point_reason(pt, -EOPNOTSUPP,
                             "needs %.3f GB of %s, has %.3f GB: take a smaller --size",
-                            (double)need * 1e-9,
-                            op->flags & LAUNCH_ON_HOST ? "the host's memory" : "the GPU's memory",
+                            (double)need * 1e-9, host ? "the host's memory" : "the GPU's memory",
                             (double)has * 1e-9);
     return 0;
 }
 
-/* The calling thread runs on CPUs of that NUMA node, whichever the scheduler likes. -EOPNOTSUPP:
- * none of them may be used. */
-static int bind_cpus(const struct topo *topo, unsigned node)
-{
-    struct hwloc_topology *topology = topo_hwloc(topo);
-    hwloc_obj_t at = hwloc_get_numanode_obj_by_os_index(topology, node);
-
-    if (!at || !at->cpuset || hwloc_bitmap_iszero(at->cpuset))
-        return -EOPNOTSUPP;
-    return hwloc_set_cpubind(topology, at->cpuset, HWLOC_CPUBIND_THREAD) ? -errno : 0;
-}
-
+/* The calling thread runs on CPUs of that NUMA node, whichever the scheduler likes. */
 static int bind_to(struct point *pt, struct state *st, int node)
 {
-    int err;
+    struct hwloc_topology *topology = topo_hwloc(point_topo(pt));
 
     point_option(pt, "node", "%s", "any");
     if (node < 0)
         return 0;
-    err = bind_cpus(point_topo(pt), (unsigned)node);
-    if (err == -EOPNOTSUPP)
-        return point_reason(pt, err, "no CPU of node %d may be used here", node);
-    if (err)
-        return point_reason(pt, err, "cannot bind to the CPUs of node %d: %s", node,
-                            strerror(-err));
+    hwloc_obj_t at = hwloc_get_numanode_obj_by_os_index(topology, (unsigned)node);
+
+    if (!at || !at->cpuset || hwloc_bitmap_iszero(at->cpuset))
+        return point_reason(pt, -EOPNOTSUPP, "no CPU of node %d may be used here", node);
+    if (hwloc_set_cpubind(topology, at->cpuset, HWLOC_CPUBIND_THREAD))
+        return point_reason(pt, -errno, "cannot bind to the CPUs of node %d: %s", node,
+                            strerror(errno));
     st->bound = true;
     point_option(pt, "node", "%d", node);
     return 0;
@@ -198,22 +136,17 @@ static int setup(struct point *pt)
     return err ? point_gpu_failed(pt, gpu, err) : 0;
 }
 
-/* A look at the GPU's clocks leaves cold caches behind. */
-static int look(struct point *pt, struct state *st)
-{
-    return gpu_watch_look(pt->watch) ? launch_again(&st->launch) : 0;
-}
-
 static int sample(struct point *pt, uint64_t inner, uint64_t *ns)
 {
     struct state *st = pt->state;
+    uint64_t again_ns;
     int err =
         pt->sample_ns ? launch_many(&st->launch, inner, &ns[0]) : launch_once(&st->launch, ns);
 
     for (size_t i = 1; i < pt->n_series; i++)
         ns[i] = ns[0];
-    if (!err)
-        err = look(pt, st);
+    if (!err && gpu_watch_look(pt->watch)) /* which leaves cold caches behind */
+        err = launch_once(&st->launch, &again_ns);
     return err ? point_gpu_failed(pt, st->launch.gpu, err) : 0;
 }
 
@@ -251,6 +184,51 @@ static void teardown(struct point *pt)
         topo_unbind_self(point_topo(pt));
     free(st);
 }
+
+/* ---- Options ---- */
+
+static int parse_node(const char *text, void *value, char *error, size_t len)
+{
+    if (strcmp(text, "near") != 0)
+        return placement_parse_node(text, value, error, len);
+    *(int *)value = NODE_NEAR;
+    return 0;
+}
+
+#define AT(field) .offset = offsetof(struct params, field)
+
+static const struct opt_scope graphs = {"op=graph*", "graphs (--op graph, graph-complete)"};
+static const struct opt_scope allocations = {
+    "op=*alloc*", "allocations (--op alloc, alloc-ordered, pinned-alloc)"};
+
+static const struct opt options[] = {
+    {.name = "device",
+     .letter = 'd',
+     OPT_READ(OPT_SWEPT | OPT_PLACE, device, "cuda", "cuda[:N]", place_read_gpu),
+     .expand = place_words,
+     .help = "the GPU; gpus: each of them"},
+    {.name = "op",
+     OPT_WORD(
+         OPT_SWEPT, op,
+         "launch,launch-complete,launch-rate,graph,graph-complete,stream-sync,event,event-query,"
+         "alloc,alloc-ordered,pinned-alloc,driver-call,copy-small",
+         launch_names),
+     .help = "operation: see docs/launch.md"},
+    {.name = "nodes",
+     OPT_NUMBER(OPT_U64, OPT_COLUMN, nodes, "20", 1, 100000),
+     .scope = &graphs,
+     .help = "number of kernels in a graph"},
+    {.name = "size",
+     .letter = 's',
+     OPT_NUMBER(OPT_SIZE, OPT_COLUMN, size, "4K", 1, 0),
+     .scope = &allocations,
+     .help = "size of an allocation"},
+    {.name = "node",
+     OPT_READ(OPT_SWEPT, node, "near", "near|any|N", parse_node),
+     .left_by = "near",
+     .help = "NUMA node of the calling CPU; near: the GPU's node"},
+    {.name = NULL},
+};
 
 const struct bench bench = {
     .name = "launch",

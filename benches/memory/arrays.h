@@ -152,10 +152,6 @@ struct chase {
     uint64_t hops; /* loads so far */
 };
 
-/* The numbers 0 to lines - 1 in random order, new memory: a cycle, since each order of all is one.
- * 0; -EINVAL: fewer than 2 or more than 2^32; -ENOMEM. */
-int chase_order(uint32_t **order, uint64_t lines, uint64_t seed);
-
 /* Builds the cycle in bytes / CHASE_LINE lines at `at`, which starts on a line, and fills the rest
  * of the lines with random bytes. 0; -EINVAL: fewer than 2 lines or more than 2^32; -ENOMEM. */
 int chase_build(struct chase *c, void *at, size_t bytes, uint64_t seed);

@@ -18,23 +18,6 @@ static void **line_after(const struct chase *c, uint64_t step)
     return line_at(c, step + 1 == c->lines ? 0 : step + 1);
 }
 
-int chase_order(uint32_t **order, uint64_t lines, uint64_t seed)
-{
-    struct rng rng;
-
-    *order = NULL;
-    if (lines < 2 || lines > UINT32_MAX)
-        return -EINVAL;
-    *order = malloc(lines * sizeof(**order));
-    if (!*order)
-        return -ENOMEM;
-    for (uint64_t i = 0; i < lines; i++)
-        (*order)[i] = (uint32_t)i;
-    rng_seed(&rng, seed);
-    rng_shuffle_u32(&rng, *order, lines);
-    return 0;
-}
-
 static void link_lines(struct chase *c)
 {
     for (uint64_t i = 0; i < c->lines; i++)
@@ -45,7 +28,7 @@ static void link_lines(struct chase *c)
 int chase_build(struct chase *c, void *at, size_t bytes, uint64_t seed)
 {
     *c = (struct chase){.at = at, .lines = bytes / CHASE_LINE};
-    int err = chase_order(&c->order, c->lines, seed);
+    int err = rng_order(&c->order, c->lines, seed);
     if (err)
         return err;
     entries_fill_bits(at, c->lines * CHASE_LINE, seed + 1);
@@ -65,7 +48,7 @@ int chase_build_pages(struct chase *c, void *at, size_t bytes, uint64_t seed)
     *c = (struct chase){.at = at, .lines = pages * PAGE_HOPS, .offset = sizeof(void *)};
     if (pages * PAGE_LINES > UINT32_MAX)
         return -EINVAL;
-    int err = chase_order(&page_order, pages, seed);
+    int err = rng_order(&page_order, pages, seed);
     if (err)
         return err;
     c->order = calloc(c->lines, sizeof(*c->order));
@@ -175,7 +158,7 @@ static int build_spread(struct chase *c, void *at, size_t offset, uint64_t seed,
     struct rng rng;
 
     *c = (struct chase){.at = at, .lines = CHASE_TRANSLATION_LINES, .offset = offset};
-    int err = chase_order(&c->order, c->lines, seed);
+    int err = rng_order(&c->order, c->lines, seed);
 
     if (err)
         return err;

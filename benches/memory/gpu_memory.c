@@ -136,28 +136,6 @@ int gpu_tune(const struct gpu_tune_space *space, uint64_t budget_ns, struct gpu_
     return err;
 }
 
-const struct gpu_tuned *gpu_tunings_find(const struct gpu_tunings *t, const char *key)
-{
-    for (size_t i = 0; i < t->n; i++)
-        if (!strcmp(t->all[i].key, key))
-            return &t->all[i].tuned;
-    return NULL;
-}
-
-void gpu_tunings_add(struct gpu_tunings *t, const char *key, const struct gpu_tuned *tuned)
-{
-    struct gpu_tuning *new = ARRAY_ADD(t->all, t->n);
-
-    *new = (struct gpu_tuning){.tuned = *tuned};
-    snprintf(new->key, sizeof(new->key), "%s", key);
-}
-
-void gpu_tunings_release(struct gpu_tunings *t)
-{
-    free(t->all);
-    *t = (struct gpu_tunings){0};
-}
-
 struct gpu_passes {
     const struct memory_params *params;
     struct gpu *gpu;
@@ -447,7 +425,6 @@ static int take_kept(struct point *pt, struct gpu_passes *m, struct gpu_shape *s
 static int find_tuned(struct point *pt, struct gpu_passes *m, struct gpu_variant *v)
 {
     struct memory_session *session = pt->bench_state;
-    struct gpu_tuned fresh;
     bool found;
     char key[64];
     int err = take_kept(pt, m, &v->shape, &found);
@@ -462,14 +439,20 @@ static int find_tuned(struct point *pt, struct gpu_passes *m, struct gpu_variant
     snprintf(key, sizeof(key), "%u/%s/%s/%" PRIu64 "%s", gpu_base(m->gpu)->index,
              memory_ops[m->params->op], memory_types[m->params->dtype], m->arrays.bytes,
              must_be_resident(m) ? "/resident" : "");
-    const struct gpu_tuned *tuned = gpu_tunings_find(&session->tunings, key);
-    if (!tuned) {
-        err = search(m, &fresh);
+    struct gpu_tuning *known = session->tunings;
+    while (known < session->tunings + session->n_tunings && strcmp(known->key, key) != 0)
+        known++;
+    if (known == session->tunings + session->n_tunings) {
+        struct gpu_tuning fresh = {.key = ""};
+
+        err = search(m, &fresh.tuned);
         if (err)
             return err;
-        gpu_tunings_add(&session->tunings, key, &fresh);
-        tuned = &fresh;
+        memcpy(fresh.key, key, sizeof(key));
+        known = ARRAY_ADD(session->tunings, session->n_tunings);
+        *known = fresh;
     }
+    const struct gpu_tuned *tuned = &known->tuned;
     if (tuned->tried < tuned->of)
         point_reason(pt, 0, "the search for the best launch ran out of time: %u of %u shapes tried",
                      tuned->tried, tuned->of);

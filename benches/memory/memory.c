@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory: bandwidth and latency of every level of the memory hierarchy, of the host and of GPUs. */
+/* memory: bandwidth and latency of every level of the memory hierarchy, of the host and of GPUs.
+ *
+ * Timed, by the device that is asked for:
+ *   host_memory.c  sample() -> arrays_time() -> a kernel of core/hw/host_kernels.h on each thread's
+ *                  part; of latency chase_run(), a chain of loads
+ *   gpu_memory.c   sample() -> gpu_variant_run() -> a kernel, or the driver's copy or set
+ *   gpu_latency.c  sample() -> queue_chase()
+ * What is here chooses the device, and has the options. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -14,6 +21,58 @@
 /* Sizes of any GPU, four times apart; those that do not fit are skipped with the reason. */
 #define GPU_SIZES         "256K..4Gx4"
 #define GPU_SIZES_LATENCY "16K..1Gx4"
+
+/* The sizes where none is given. With a GPU among the devices they are constant, so that rows of
+ * different models can be compared. Latency alone has its own. */
+static int choose_defaults(struct opts *o)
+{
+    const struct opt_values *devices = opts_values(o, "device"), *ops = opts_values(o, "op");
+    bool gpu = false, latency = ops && ops->n;
+
+    for (size_t i = 0; devices && i < devices->n; i++)
+        gpu = gpu || strcmp(devices->texts[i], "host") != 0;
+    for (size_t i = 0; ops && i < ops->n; i++)
+        latency = latency && !strcmp(ops->texts[i], memory_ops[MEMORY_LATENCY]);
+    if (!gpu)
+        return opts_default(o, "size", latency ? memory_host_latency_sizes() : NULL);
+    return opts_default(o, "size", latency ? GPU_SIZES_LATENCY : GPU_SIZES);
+}
+
+static void close_session(struct point *ctx)
+{
+    struct memory_session *session = ctx->bench_state;
+
+    ceilings_release(&session->ceilings);
+    free(session->tunings);
+}
+
+static int possible(struct point *pt)
+{
+    const struct memory_params *p = pt->params;
+    struct place place;
+    char ignored[160];
+
+    if (!place_parse(p->device, PLACE_GPU, &place, ignored, sizeof(ignored)))
+        return 0;
+    return point_topo(pt) ? host_memory_possible(pt) : -EIO;
+}
+
+static int setup(struct point *pt)
+{
+    const struct memory_params *p = pt->params;
+    const struct topo *topo = point_topo(pt);
+    struct place place;
+    char error[160];
+
+    if (!topo)
+        return -EIO;
+    int err = place_find(p->device, topo, &place, error, sizeof(error));
+    if (err)
+        return point_reason(pt, err, "%s", error);
+    return work_setup(pt, place.gpu ? &gpu_memory_work : &host_memory_work);
+}
+
+/* ---- Options ---- */
 
 static const char *const memory_stores[] = {"regular", "nt", NULL};
 static const char *const memory_engines[] = {"kernel", "driver", NULL};
@@ -124,56 +183,6 @@ static const struct opt options[] = {
      .help = "for tests: spoil the data, which must be found"},
     {.name = NULL},
 };
-
-/* The sizes where none is given. With a GPU among the devices they are constant, so that rows of
- * different models can be compared. Latency alone has its own. */
-static int choose_defaults(struct opts *o)
-{
-    const struct opt_values *devices = opts_values(o, "device"), *ops = opts_values(o, "op");
-    bool gpu = false, latency = ops && ops->n;
-
-    for (size_t i = 0; devices && i < devices->n; i++)
-        gpu = gpu || strcmp(devices->texts[i], "host") != 0;
-    for (size_t i = 0; ops && i < ops->n; i++)
-        latency = latency && !strcmp(ops->texts[i], memory_ops[MEMORY_LATENCY]);
-    if (!gpu)
-        return opts_default(o, "size", latency ? memory_host_latency_sizes() : NULL);
-    return opts_default(o, "size", latency ? GPU_SIZES_LATENCY : GPU_SIZES);
-}
-
-static void close_session(struct point *ctx)
-{
-    struct memory_session *session = ctx->bench_state;
-
-    ceilings_release(&session->ceilings);
-    gpu_tunings_release(&session->tunings);
-}
-
-static int possible(struct point *pt)
-{
-    const struct memory_params *p = pt->params;
-    struct place place;
-    char ignored[160];
-
-    if (!place_parse(p->device, PLACE_GPU, &place, ignored, sizeof(ignored)))
-        return 0;
-    return point_topo(pt) ? host_memory_possible(pt) : -EIO;
-}
-
-static int setup(struct point *pt)
-{
-    const struct memory_params *p = pt->params;
-    const struct topo *topo = point_topo(pt);
-    struct place place;
-    char error[160];
-
-    if (!topo)
-        return -EIO;
-    int err = place_find(p->device, topo, &place, error, sizeof(error));
-    if (err)
-        return point_reason(pt, err, "%s", error);
-    return work_setup(pt, place.gpu ? &gpu_memory_work : &host_memory_work);
-}
 
 const struct bench bench = {
     .name = "memory",

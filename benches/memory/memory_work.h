@@ -61,19 +61,11 @@ int gpu_tune(const struct gpu_tune_space *space, uint64_t budget_ns, struct gpu_
 const char *gpu_shape_word(const struct gpu_shape *shape, char *text, size_t len);
 bool gpu_shape_read(const struct gpu_tune_space *space, const char *word, struct gpu_shape *shape);
 
-/* Shapes that were found in this process, so that each is searched for once. */
-struct gpu_tunings { /* zeroed: empty */
-    struct gpu_tuning {
-        char key[64]; /* device, kernel and size */
-        struct gpu_tuned tuned;
-    } * all;
-    size_t n;
+/* A shape that was found in this process: each is searched for once. */
+struct gpu_tuning {
+    char key[64]; /* device, kernel and size */
+    struct gpu_tuned tuned;
 };
-
-const struct gpu_tuned *gpu_tunings_find(const struct gpu_tunings *t,
-                                         const char *key); /* or NULL */
-void gpu_tunings_add(struct gpu_tunings *t, const char *key, const struct gpu_tuned *tuned);
-void gpu_tunings_release(struct gpu_tunings *t);
 
 enum { MEMORY_LATENCY = KERNEL_OPS }; /* the operation after those of enum kernel_op */
 enum { MEMORY_SOUND, MEMORY_CORRUPT };
@@ -100,7 +92,8 @@ struct memory_params {
 struct memory_session {
     const struct host_isa *isa; /* the best one of the host; NULL: not looked for yet */
     struct ceilings ceilings;   /* bandwidth of the host by size and placement */
-    struct gpu_tunings tunings; /* shapes that were found best */
+    struct gpu_tuning *tunings; /* shapes that were found best */
+    size_t n_tunings;
 };
 
 /* The host's default sizes, as the text of an option: 16K, 32K, ... up to four times the last cache

@@ -119,41 +119,34 @@ static int refuse(char *why, size_t len, const char *format, ...)
     return -EOPNOTSUPP;
 }
 
-static bool has_split(const struct step_spec *s, const struct step_layer *layers)
+static bool has_split(const struct step_layer *l)
+{
+    return l->split != MODEL_WHOLE;
+}
+
+static bool is_expert(const struct step_layer *l)
+{
+    return l->kind == MODEL_EXPERT;
+}
+
+static bool is_table(const struct step_layer *l)
+{
+    return l->kind == MODEL_TABLE;
+}
+
+static bool has(const struct step_spec *s, const struct step_layer *layers,
+                bool (*is)(const struct step_layer *l))
 {
     for (unsigned i = 0; i < s->n_layers; i++)
-        if (layers[i].split != MODEL_WHOLE)
+        if (is(&layers[i]))
             return true;
     return false;
 }
 
-static bool has_kind(const struct step_spec *s, const struct step_layer *layers,
-                     enum model_kind kind)
-{
-    for (unsigned i = 0; i < s->n_layers; i++)
-        if (layers[i].kind == kind)
-            return true;
-    return false;
-}
-
-static int stages_fit(const struct step_spec *s, const struct step_layer *layers, char *why,
-                      size_t len)
+int step_supports(const struct step_spec *s, const struct step_layer *layers, char *why, size_t len)
 {
     unsigned cuts[WORLD_RANKS_MAX + 1];
 
-    if (s->pp > 1 && step_cut(layers, s->n_layers, s->pp, cuts))
-        return refuse(why, len, "the model has too few blocks for %u stages: give a lower --pp",
-                      s->pp);
-    if (s->pp > 1 && s->zero == 3)
-        return refuse(why, len,
-                      "a pipeline would gather the parameters again for each micro-batch: with "
-                      "--pp give --zero 0, 1 or 2");
-    return 0;
-}
-
-static int servers_fit(const struct step_spec *s, const struct step_layer *layers, char *why,
-                       size_t len)
-{
     if (s->servers && s->servers >= s->ranks)
         return refuse(why, len, "%u ranks, of which --ps %u are servers: none is left to compute",
                       s->ranks, s->servers);
@@ -161,19 +154,10 @@ static int servers_fit(const struct step_spec *s, const struct step_layer *layer
         return refuse(why, len,
                       "parameter servers are for data-parallel workers alone: with --ps leave "
                       "--tp, --pp, --ep and --zero out");
-    if (s->servers && has_kind(s, layers, MODEL_TABLE))
+    if (s->servers && has(s, layers, is_table))
         return refuse(why, len,
                       "the model has tables, whose rows do not go by way of servers: leave --ps "
                       "out");
-    return 0;
-}
-
-int step_supports(const struct step_spec *s, const struct step_layer *layers, char *why, size_t len)
-{
-    int err = servers_fit(s, layers, why, len);
-
-    if (err)
-        return err;
     if (!s->ranks || !s->tp || !s->pp || (s->ranks - s->servers) % (s->tp * s->pp))
         return refuse(why, len, "%u ranks cannot be divided into %u stages of %u tensor ranks",
                       s->ranks, s->pp, s->tp);
@@ -183,9 +167,9 @@ int step_supports(const struct step_spec *s, const struct step_layer *layers, ch
     if (!s->micro || !s->batch || s->batch % s->micro)
         return refuse(why, len, "a batch of %llu cannot be cut into %u equal micro-batches",
                       (unsigned long long)s->batch, s->micro);
-    if (s->tp > 1 && !has_split(s, layers))
+    if (s->tp > 1 && !has(s, layers, has_split))
         return refuse(why, len, "the model says of no layer how it is split: leave --tp out");
-    if (s->ep > 1 && !has_kind(s, layers, MODEL_EXPERT))
+    if (s->ep > 1 && !has(s, layers, is_expert))
         return refuse(why, len, "the model has no experts: leave --ep out");
     if (s->ep > 1 && s->zero)
         return refuse(why, len,
@@ -193,7 +177,14 @@ int step_supports(const struct step_spec *s, const struct step_layer *layers, ch
                       "out");
     if (s->zero && step_dp(s) < 2 && s->ranks > 1)
         return refuse(why, len, "--zero partitions over data-parallel ranks, and there is one");
-    return stages_fit(s, layers, why, len);
+    if (s->pp > 1 && step_cut(layers, s->n_layers, s->pp, cuts))
+        return refuse(why, len, "the model has too few blocks for %u stages: give a lower --pp",
+                      s->pp);
+    if (s->pp > 1 && s->zero == 3)
+        return refuse(why, len,
+                      "a pipeline would gather the parameters again for each micro-batch: with "
+                      "--pp give --zero 0, 1 or 2");
+    return 0;
 }
 
 int step_spec_take(struct step_spec *s, struct step_layer **layers, unsigned ranks,
@@ -340,70 +331,37 @@ double step_bytes(const struct step_plan *p, const struct step_spec *s)
     return bytes;
 }
 
-/* ---- Memory ---- */
-
-/* Of what is kept: f32 at least. */
-static double kept_bytes(enum collective_type type)
-{
-    return fmax((double)collective_type_bytes(type), 4);
-}
-
-double step_update_bytes(enum step_updates update, enum collective_type type)
-{
-    double sent = (double)collective_type_bytes(type), kept = kept_bytes(type);
-    double sgd = sent + 2 * kept + (sent < kept ? sent : 0);
-
-    return update == UPDATE_NONE ? 0 : update == UPDATE_SGD ? sgd : sgd + 4 * kept;
-}
-
-static double state_bytes(const struct step_spec *s)
-{
-    enum collective_type type = (enum collective_type)s->type;
-    bool narrow = collective_type_bytes(type) < 4;
-
-    return (s->update == UPDATE_ADAM ? 2 * kept_bytes(type) : 0) + (narrow && s->update ? 4 : 0);
-}
-
-static struct step_memory server_memory(const struct step_spec *s, const struct step_layer *layers)
-{
-    double parameters = 0, each = (double)collective_type_bytes((enum collective_type)s->type);
-
-    for (unsigned i = 0; i < s->n_layers; i++)
-        parameters += (double)step_parameters(s, &layers[i]) / s->servers;
-    return (struct step_memory){parameters * each, parameters * each, parameters * state_bytes(s),
-                                0};
-}
-
-struct step_memory step_memory(const struct step_spec *s, const struct step_layer *layers,
-                               unsigned rank)
+struct model_memory step_memory(const struct step_spec *s, const struct step_layer *layers,
+                                unsigned rank)
 {
     unsigned cuts[WORLD_RANKS_MAX + 1], stage = rank / s->tp % s->pp;
-    double each = (double)collective_type_bytes((enum collective_type)s->type);
-    double parameters = 0, outputs = 0, rows = 0, tables = 0, table = 0, n = step_dp(s);
-    double samples = (double)s->batch / s->micro;
+    double n = step_dp(s), samples = (double)s->batch / s->micro, tables = 0, table = 0;
+    bool serves = step_is_server(s, rank);
+    struct model_kept kept = {.element_bytes =
+                                  (double)collective_type_bytes((enum collective_type)s->type),
+                              .zero = s->zero};
 
-    if (s->servers && rank >= step_dp(s))
-        return server_memory(s, layers);
     if (step_cut(layers, s->n_layers, s->pp, cuts))
-        return (struct step_memory){0};
-    for (unsigned i = cuts[stage]; i < cuts[stage + 1]; i++) {
-        const struct step_layer *l = &layers[i];
-        parameters += (double)step_parameters(s, l);
-        if (l->kind == MODEL_TABLE) {
-            tables += (double)l->parameters / n;
-            table = fmax(table, (double)l->parameters);
-        }
-        rows += l->kind == MODEL_TABLE ? l->output * samples : 0;
-        outputs += l->output / (l->split == MODEL_COLUMN ? s->tp : 1);
-    }
+        return (struct model_memory){0};
     /* Micro-batches whose activations are kept at once. */
     unsigned in_flight =
         s->order == STEP_1F1B && s->pp - stage < s->micro ? s->pp - stage : s->micro;
-    return (struct step_memory){
-        .parameters = each * (parameters / (s->zero > 2 ? n : 1) + fmax(tables, table)),
-        .gradients = each * (parameters / (s->zero > 1 ? n : 1) + rows),
-        .update = s->servers ? 0 : state_bytes(s) * parameters / (s->zero ? n : 1),
-        .activations = each * outputs * samples * in_flight};
+    for (unsigned i = cuts[stage]; i < cuts[stage + 1]; i++) {
+        const struct step_layer *l = &layers[i];
+        kept.parameters += (double)step_parameters(s, l) / (serves ? s->servers : 1);
+        if (l->kind == MODEL_TABLE) {
+            tables += (double)l->parameters / n; /* as a mean */
+            table = fmax(table, (double)l->parameters);
+            kept.rows += l->output * samples;
+        }
+        kept.outputs +=
+            serves ? 0 : l->output / (l->split == MODEL_COLUMN ? s->tp : 1) * samples * in_flight;
+    }
+    kept.shared = kept.parameters / n;
+    kept.tables = fmax(tables, table);
+    if (serves || !s->servers) /* workers have no state */
+        kept.state_bytes = model_state_bytes((enum model_update)s->update, kept.element_bytes);
+    return model_memory(&kept);
 }
 
 void step_plan_release(struct step_plan *p)

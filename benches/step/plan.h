@@ -64,7 +64,6 @@ enum step_lane {
 enum step_kind { STEP_FORWARD, STEP_BACKWARD, STEP_CALL, STEP_UPDATE };
 enum step_order { STEP_GPIPE, STEP_1F1B };
 enum step_compute { STEP_TIMED, STEP_PRODUCT };
-enum step_updates { UPDATE_NONE, UPDATE_SGD, UPDATE_ADAM, UPDATE_KINDS };
 
 enum step_part_kind {
     PART_ALL, /* of all ranks: nothing but the barrier before a step */
@@ -102,7 +101,7 @@ struct step_layer {
 struct step_spec {
     uint32_t ranks, servers, tp, pp, ep, zero, prefetch, order, micro, overlap, type, n_layers;
     uint32_t compute;   /* enum step_compute: waits, or as many operations on one core */
-    uint32_t update;    /* enum step_updates */
+    uint32_t update;    /* enum model_update */
     uint32_t slow_rank; /* its compute takes slow_times as long; slow_times 1: none */
     uint32_t asynchronous, staleness; /* of servers; steps that a worker may be ahead */
     uint64_t batch;                   /* samples of a data-parallel rank in a step */
@@ -159,19 +158,8 @@ void step_layers(const struct model *m, uint64_t sequence, struct step_layer *la
  * blocks than stages. */
 int step_cut(const struct step_layer *layers, unsigned n_layers, unsigned pp, unsigned *cuts);
 
-/* ---- Whom a rank does a step with; used by ways.c alone ---- */
-
-/* All parts that it is a member of, by id, without calls but for words. 0, or as step_cut(). */
-int parts_make(struct step_plan *p, const struct step_spec *s, const struct step_layer *layers,
-               unsigned rank);
-/* The one of this kind, and of those that pass on to another stage, in which this rank sends, or not;
- * NULL: it is in none. */
-struct step_part *parts_find(const struct step_plan *p, enum step_part_kind kind, bool sends);
-/* The one of this kind, of two, that it has with that rank. */
+/* The part of this kind, of two, that a rank has with another one; NULL: it has none. */
 struct step_part *parts_pair(const struct step_plan *p, enum step_part_kind kind, unsigned other);
-/* The number of its call of a vector of so many elements: a new one if none is so long, or in any case
- * where `anew`. -E2BIG: it has COLLECTIVE_CALLS_MAX. */
-int parts_vector(struct step_part *part, uint64_t count, bool anew);
 
 /* ---- The plan ---- */
 
@@ -204,34 +192,10 @@ double step_op_ns(const struct step_op *op, const struct step_spec *s, unsigned 
 /* Bytes that this rank must send in a step, if no byte goes twice over a wire. */
 double step_bytes(const struct step_plan *p, const struct step_spec *s);
 
-/*
- * What a rank keeps in its memory, in bytes: P parameters of its layers, of e bytes each.
- *
- *   parameters    e P
- *   gradients     e P
- *   update        adam: two moments of f32, 8 P; of types of 8 bytes 16 P. Types of less than 4 bytes:
- *                 parameters in f32, too: 4 P, with sgd as with adam. With bf16 and adam this is the K = 12 of ZeRO
- *                 (arXiv:1910.02054, section 3.1)
- *   ZeRO          of n data-parallel ranks, each has 1/n of the update's state, from 2 on of the
- *                 gradients, and with 3 of the parameters. Groups that are gathered come on top
- *   activations   e times all outputs that the model's file has for a sample, times the samples of a
- *                 micro-batch, times the micro-batches whose backward pass is still to come. Outputs
- *                 of a `column` layer are divided by tensor parallelism
- *   tables        1/n of their parameters, as a mean; gradients of the rows that were looked up, no
- *                 state: they are updated by plain SGD
- *   servers       each has 1/K of the parameters, of the gradients and of the update's state; a
- *                 worker has no state
- */
-struct step_memory {
-    double parameters, gradients, update, activations;
-};
-struct step_memory step_memory(const struct step_spec *s, const struct step_layer *layers,
-                               unsigned rank);
-/* Bytes that the update of a parameter moves: sgd reads gradient and parameter, and writes the
- * parameter; adam also reads and writes two moments. The gradient is of the type. Parameters and
- * moments are, too, but f32 where the type has less than 4 bytes: then the parameter is written a
- * second time, in the type. sgd, adam: f32 and types of 2 bytes 12, 28; f64 24, 56; of 1 byte 10, 26. */
-double step_update_bytes(enum step_updates update, enum collective_type type);
+/* As model_memory(). Each server has 1/K of the parameters, of the gradients and of the update's state;
+ * a worker has no state. */
+struct model_memory step_memory(const struct step_spec *s, const struct step_layer *layers,
+                                unsigned rank);
 
 extern const char *const step_part_names[STEP_PART_KINDS];
 

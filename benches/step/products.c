@@ -125,7 +125,7 @@ int products_open(struct products **to, const struct products_place *place,
     for (size_t i = 0; i < plan->n_ops; i++)
         if (plan->ops[i].kind == STEP_UPDATE)
             need.updated = plan->ops[i].bytes /
-                           step_update_bytes((enum step_updates)s->update, COLLECTIVE_F32);
+                           model_update_bytes((enum model_update)s->update, sizeof(float));
     need.shapes = p->shapes;
     need.n = p->n;
     return place->open(&p->state, &need, why);

@@ -103,7 +103,7 @@ static int open_update(struct device *d, const struct products_need *need, char 
 
     d->copied =
         (uint64_t)(need->updated *
-                   step_update_bytes(need->adam ? UPDATE_ADAM : UPDATE_SGD, COLLECTIVE_F32) / 2);
+                   model_update_bytes(need->adam ? UPDATE_ADAM : UPDATE_SGD, sizeof(float)) / 2);
     d->room = d->copied < UPDATE_MOST ? d->copied : UPDATE_MOST;
     if (d->room && (err = ops->alloc(d->gpu, GPU_DEVICE, d->room, &d->from)) == 0)
         err = ops->alloc(d->gpu, GPU_DEVICE, d->room, &d->to);

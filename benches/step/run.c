@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The threads of a step, as a backend of the session: see run.h. */
+/* The threads of a step and the collectives that they call, as a backend of the session: see run.h. */
 #include "benches/step/run.h"
 #include "benches/step/products.h"
 
@@ -43,13 +43,19 @@ struct lane {
     uint64_t counts[STEP_COUNTS];
 };
 
+/* A part of the plan: a collective of its own by the same backend. */
+struct piece {
+    struct collective c;
+    struct collective_point point;
+};
+
 struct runner {
     struct collective *c;
     const struct collective_ops *by; /* what the parts are of */
     struct step_spec spec;
     struct step_layer *layers;
     struct step_plan plan;
-    struct pieces *pieces;
+    struct piece *pieces;     /* of each part; NULL: not yet */
     struct lane lanes[LANES]; /* IDLE has nothing to do; from WORKERS on: of a server's workers */
     struct clocks clocks;     /* of an asynchronous server */
     unsigned own_lane;        /* of the thread that the session calls; it sees to the channels */
@@ -222,7 +228,7 @@ static void sleep_until(struct lane *l, uint64_t end_ns)
 static uint64_t do_call(struct lane *l, unsigned part, unsigned call)
 {
     struct runner *r = l->runner;
-    struct collective *c = pieces_at(r->pieces, part);
+    struct collective *c = &r->pieces[part].c;
     uint64_t begin_ns = clock_now_ns();
 
     atomic_store(&l->still_ns, 0);
@@ -238,6 +244,19 @@ static uint64_t do_call(struct lane *l, unsigned part, unsigned call)
 
 /* ---- Servers that do not wait ---- */
 
+/* The part of this kind, of two, that this rank has with that member. A plan has them all. */
+static unsigned pair_with(const struct runner *r, enum step_part_kind kind, unsigned member)
+{
+    unsigned i = 0;
+
+    for (; i < r->plan.n_parts; i++) {
+        const struct step_part *part = &r->plan.parts[i];
+        if (part->kind == kind && part->members[!part->me] == r->c->members[member])
+            break;
+    }
+    return i;
+}
+
 static bool is_free(const struct runner *r)
 {
     return r->spec.asynchronous;
@@ -250,7 +269,7 @@ static bool serves(const struct runner *r)
 
 static void say(struct lane *l, unsigned part, uint64_t word)
 {
-    memcpy(pieces_at(l->runner->pieces, part)->input, &word, sizeof(word));
+    memcpy(l->runner->pieces[part].c.input, &word, sizeof(word));
     do_call(l, part, 0);
 }
 
@@ -259,7 +278,7 @@ static uint64_t hear(struct lane *l, unsigned part)
     uint64_t word;
 
     do_call(l, part, 0);
-    memcpy(&word, pieces_at(l->runner->pieces, part)->result, sizeof(word));
+    memcpy(&word, l->runner->pieces[part].c.result, sizeof(word));
     return word;
 }
 
@@ -291,10 +310,8 @@ static void serve(struct lane *l)
 {
     struct runner *r = l->runner;
     unsigned worker = l->number - WORKERS;
-    unsigned push = pieces_pair(r->pieces, PART_PUSH, worker),
-             pull = pieces_pair(r->pieces, PART_PULL, worker);
-    unsigned ask = pieces_pair(r->pieces, PART_ASK, worker),
-             answer = pieces_pair(r->pieces, PART_ANSWER, worker);
+    unsigned push = pair_with(r, PART_PUSH, worker), pull = pair_with(r, PART_PULL, worker);
+    unsigned ask = pair_with(r, PART_ASK, worker), answer = pair_with(r, PART_ANSWER, worker);
 
     while (hear(l, ask) == WORD_ANOTHER && !atomic_load(&r->failed)) {
         for (unsigned i = 0; i < r->plan.parts[push].n_calls && !atomic_load(&r->failed); i++)
@@ -427,10 +444,10 @@ static uint64_t talk(struct runner *r, enum word word, bool answered)
 
     for (unsigned i = first; i < r->spec.ranks && !atomic_load(&r->failed); i++) {
         if (!answered) {
-            say(l, pieces_pair(r->pieces, PART_ASK, i), word);
+            say(l, pair_with(r, PART_ASK, i), word);
             continue;
         }
-        uint64_t heard = hear(l, pieces_pair(r->pieces, PART_ANSWER, i));
+        uint64_t heard = hear(l, pair_with(r, PART_ANSWER, i));
         answer = i == first ? heard : answer;
     }
     return answer;
@@ -537,9 +554,8 @@ static int start_lanes(struct runner *r)
 }
 
 /* The lane that is in calls of this part. */
-static void *lane_of(void *arg, unsigned number)
+static struct lane *lane_of(struct runner *r, unsigned number)
 {
-    struct runner *r = arg;
     const struct step_part *part = &r->plan.parts[number];
 
     if (serves(r) && part->kind != PART_ALL)
@@ -579,6 +595,285 @@ static int open_products(struct runner *r)
     return err ? collective_fail(r->c, err, "%s", why) : 0;
 }
 
+/* ---- The parts of the plan, each a collective of its own ---- */
+
+/* Its members become ranks of the world. */
+static int open_piece(struct runner *r, unsigned number)
+{
+    struct step_part *part = &r->plan.parts[number];
+    struct piece *one = &r->pieces[number];
+    char why[COLLECTIVE_ERROR_BYTES] = "";
+
+    one->point = *r->c->point;
+    one->point.op = part->op;
+    one->point.sum = COLLECTIVE_SUM;
+    one->point.in_place = part->in_place;
+    one->point.count = part->count;
+    if (part->kind == PART_ASK || part->kind == PART_ANSWER)
+        one->point.type = COLLECTIVE_I64;
+    if (!part->n_calls)
+        return 0;
+    struct lane *lane = lane_of(r, number); /* by numbers of members */
+    for (unsigned i = 0; i < part->n; i++)  /* from numbers of members to ranks of the world */
+        part->members[i] = r->c->members[part->members[i]];
+    one->c = (struct collective){.ops = r->by,
+                                 .point = &one->point,
+                                 .world = r->c->world,
+                                 .topo = r->c->topo,
+                                 .members = part->members,
+                                 .n = part->n,
+                                 .me = part->me,
+                                 .calls = part->calls,
+                                 .n_calls = part->n_calls,
+                                 .other_nodes = r->c->other_nodes,
+                                 .attend = attend,
+                                 .attend_arg = lane};
+    int err = r->by->supports ? r->by->supports(&one->point, part->n, why, sizeof(why)) : 0;
+    if (err)
+        return collective_fail(r->c, err, "%s", why);
+    err = r->by->open(&one->c);
+    memcpy(r->c->gpu, one->c.gpu, sizeof(r->c->gpu));
+    return err ? collective_fail(r->c, err, "%s", one->c.error) : 0;
+}
+
+static bool is_open(const struct runner *r, unsigned part)
+{
+    return r->pieces && r->pieces[part].c.ops;
+}
+
+static int step_peers(struct collective *c, unsigned *peers, unsigned *n)
+{
+    struct runner *r = c->state;
+    bool seen[WORLD_RANKS_MAX] = {false};
+
+    *n = 0;
+    for (unsigned i = 0; i < r->plan.n_parts; i++) {
+        unsigned its[WORLD_RANKS_MAX], n_its = 0;
+        int err = is_open(r, i) && r->by->peers ? r->by->peers(&r->pieces[i].c, its, &n_its) : 0;
+        if (err)
+            return err;
+        for (unsigned k = 0; k < n_its; k++) {
+            unsigned rank = r->plan.parts[i].members[its[k]], member = 0;
+            while (r->c->members[member] != rank)
+                member++;
+            if (!seen[member])
+                peers[(*n)++] = member;
+            seen[member] = true;
+        }
+    }
+    return 0;
+}
+
+struct packed {
+    uint32_t id, len;
+};
+
+static int add_address(struct runner *r, unsigned part, unsigned member,
+                       struct collective_address *all)
+{
+    struct collective_address one = {.member = member};
+    struct packed head = {.id = r->plan.parts[part].id};
+    int err = r->by->address(&r->pieces[part].c, member, &one);
+
+    if (err)
+        return collective_fail(r->c, err, "%s", r->pieces[part].c.error);
+    head.len = (uint32_t)one.len;
+    if (all->len + sizeof(head) + one.len > sizeof(all->bytes))
+        return collective_fail(r->c, -EMSGSIZE, "too many addresses for one rank");
+    memcpy(all->bytes + all->len, &head, sizeof(head));
+    memcpy(all->bytes + all->len + sizeof(head), one.bytes, one.len);
+    all->len += sizeof(head) + one.len;
+    return 0;
+}
+
+/* The number in this part of a member of the whole; -1: it has none. */
+static int number_in(const struct runner *r, unsigned part, unsigned member)
+{
+    const struct step_part *its = &r->plan.parts[part];
+
+    for (unsigned i = 0; i < its->n; i++)
+        if (its->members[i] == r->c->members[member])
+            return (int)i;
+    return -1;
+}
+
+static int step_address(struct collective *c, unsigned peer, struct collective_address *address)
+{
+    struct runner *r = c->state;
+    int err = 0;
+
+    address->member = peer;
+    address->len = 0;
+    for (unsigned i = 0; i < r->plan.n_parts && !err; i++) {
+        unsigned its[WORLD_RANKS_MAX], n_its = 0;
+        int number = number_in(r, i, peer);
+        err = is_open(r, i) && r->by->peers ? r->by->peers(&r->pieces[i].c, its, &n_its) : 0;
+        for (unsigned k = 0; k < n_its && !err; k++)
+            if (number >= 0 && its[k] == (unsigned)number)
+                err = add_address(r, i, its[k], address);
+    }
+    return err;
+}
+
+/* What this peer sent of the part: 1 with the address, 0: nothing; -EPROTO. */
+static int find_address(const struct collective_address *from, uint32_t id,
+                        struct collective_address *to)
+{
+    struct packed head;
+
+    for (size_t at = 0; at < from->len; at += sizeof(head) + head.len) {
+        if (from->len - at < sizeof(head))
+            return -EPROTO;
+        memcpy(&head, from->bytes + at, sizeof(head));
+        if (head.len > from->len - at - sizeof(head))
+            return -EPROTO;
+        if (head.id != id)
+            continue;
+        to->len = head.len;
+        memcpy(to->bytes, from->bytes + at + sizeof(head), head.len);
+        return 1;
+    }
+    return 0;
+}
+
+static int join_piece(struct runner *r, unsigned part, const struct collective_address *addresses,
+                      unsigned n, struct collective_address *its)
+{
+    unsigned n_its = 0;
+
+    if (!is_open(r, part))
+        return 0;
+    for (unsigned i = 0; i < n; i++) {
+        int number = number_in(r, part, addresses[i].member);
+        int found =
+            number < 0 ? 0 : find_address(&addresses[i], r->plan.parts[part].id, &its[n_its]);
+        if (found < 0)
+            return collective_fail(r->c, found, "an address that is none");
+        if (found)
+            its[n_its++].member = (unsigned)number;
+    }
+    struct collective *c = &r->pieces[part].c;
+    int err = r->by->join(c, its, n_its);
+    return err ? collective_fail(r->c, err, "%s: %s", step_part_names[r->plan.parts[part].kind],
+                                 c->error)
+               : 0;
+}
+
+static int step_join(struct collective *c, const struct collective_address *addresses, unsigned n)
+{
+    struct runner *r = c->state;
+    struct collective_address *its = xcalloc(n, sizeof(*its));
+    int err = 0;
+
+    for (unsigned i = 0; i < r->plan.n_parts && !err; i++)
+        err = join_piece(r, i, addresses, n, its);
+    free(its);
+    return err ? err : start_lanes(r);
+}
+
+/* The part of all ranks is the first. */
+static int step_barrier(struct collective *c)
+{
+    struct runner *r = c->state;
+
+    if (c->n < 2)
+        return 0;
+    bool started = r->lanes[LANE_DATA].started;
+    r->lanes[LANE_DATA].started = false; /* its thread rests; this one sees to the channels */
+    int err = r->by->barrier(&r->pieces[0].c);
+    r->lanes[LANE_DATA].started = started;
+    return err ? collective_fail(c, err, "%s", r->pieces[0].c.error) : 0;
+}
+
+/* Each part but of words, which has data of its own: collective_fill() or collective_compare(). */
+static int each_data(struct runner *r, uint64_t seed,
+                     int (*each)(struct collective *c, uint64_t seed))
+{
+    int err = 0;
+
+    for (unsigned i = 0; i < r->plan.n_parts && !err; i++) {
+        uint32_t kind = r->plan.parts[i].kind;
+        if (!is_open(r, i) || kind == PART_ALL || kind == PART_ASK || kind == PART_ANSWER)
+            continue;
+        err = each(&r->pieces[i].c, seed + r->plan.parts[i].id);
+        if (err)
+            collective_fail(r->c, err, "%s: %s", step_part_names[r->plan.parts[i].kind],
+                            r->pieces[i].c.error[0] ? r->pieces[i].c.error : strerror(-err));
+    }
+    return err;
+}
+
+static int step_unheard(struct collective *whole, uint64_t for_ns)
+{
+    struct runner *r = whole->state;
+
+    if (!r)
+        return 0;
+    for (unsigned i = 0; i < r->plan.n_parts && r->pieces && r->by->unheard; i++) {
+        const struct collective *c = &r->pieces[i].c;
+        /* What does not change while a lane works on it: that writes its counts and its error. */
+        struct collective seen = {.ops = c->ops, .world = c->world, .state = c->state};
+
+        int err = seen.ops ? r->by->unheard(&seen, for_ns) : 0;
+        if (err)
+            return collective_fail(r->c, err, "%s", seen.error);
+    }
+    return 0;
+}
+
+static void add_flow(struct collective_report *told, const struct collective_flow *f)
+{
+    struct collective_flow *to = told->flows;
+
+    for (uint32_t i = 0; i < told->n_flows; i++, to++)
+        if (!strcmp(to->device, f->device) && to->other_node == f->other_node) {
+            to->out_bytes += f->out_bytes;
+            to->in_bytes += f->in_bytes;
+            to->exact &= f->exact;
+            return;
+        }
+    if (told->n_flows < COLLECTIVE_FLOWS_MAX)
+        told->flows[told->n_flows++] = *f;
+}
+
+static void add_facts(struct collective_report *told, const struct collective_report *more)
+{
+    for (uint32_t i = 0; i < more->n_facts; i++)
+        for (uint32_t k = 0; k < told->n_facts; k++)
+            if (!strcmp(told->facts[k].metric, more->facts[i].metric) &&
+                !strcmp(told->facts[k].unit, "count"))
+                told->facts[k].value += more->facts[i].value;
+}
+
+/* Of all parts together. */
+static void step_tell(struct collective *c, struct collective_report *told)
+{
+    struct runner *r = c->state;
+    struct collective_report one;
+    bool any = false;
+
+    *told = (struct collective_report){0};
+    for (unsigned i = 0; i < r->plan.n_parts; i++) {
+        if (!is_open(r, i) || !r->by->tell)
+            continue;
+        one = (struct collective_report){0};
+        r->by->tell(&r->pieces[i].c, &one);
+        if (!any)
+            *told = one;
+        else
+            add_facts(told, &one);
+        for (uint32_t k = 0; any && k < one.n_flows; k++)
+            add_flow(told, &one.flows[k]);
+        told->carriers |= one.carriers;
+        told->simulated |= one.simulated;
+        any = true;
+    }
+    if (r->products)
+        products_tell(r->products, told);
+}
+
+/* ---- A backend of the session ---- */
+
 static int step_open(struct collective *c)
 {
     struct runner *r = c->state = xcalloc(1, sizeof(*r));
@@ -599,46 +894,12 @@ static int step_open(struct collective *c)
         err = choose_own_lane(r);
     }
     if (!err)
-        err = pieces_open(&r->pieces, c, r->by, &r->plan,
-                          &(struct pieces_attend){attend, lane_of, r});
+        r->pieces = xcalloc(r->plan.n_parts, sizeof(*r->pieces));
+    for (unsigned i = 0; i < r->plan.n_parts && !err; i++)
+        err = open_piece(r, i);
     if (!err && r->spec.compute == STEP_PRODUCT) /* on the GPU of the pieces */
         err = open_products(r);
     return err ? collective_fail(c, err, "%s", why[0] ? why : strerror(-err)) : 0;
-}
-
-static int step_peers(struct collective *c, unsigned *peers, unsigned *n)
-{
-    struct runner *r = c->state;
-
-    return pieces_peers(r->pieces, peers, n);
-}
-
-static int step_address(struct collective *c, unsigned peer, struct collective_address *address)
-{
-    struct runner *r = c->state;
-
-    return pieces_address(r->pieces, peer, address);
-}
-
-static int step_join(struct collective *c, const struct collective_address *addresses, unsigned n)
-{
-    struct runner *r = c->state;
-    int err = pieces_join(r->pieces, addresses, n);
-
-    return err ? err : start_lanes(r);
-}
-
-static int step_barrier(struct collective *c)
-{
-    struct runner *r = c->state;
-
-    if (c->n < 2)
-        return 0;
-    bool started = r->lanes[LANE_DATA].started;
-    r->lanes[LANE_DATA].started = false; /* its thread rests; this one sees to the channels */
-    int err = pieces_barrier(r->pieces);
-    r->lanes[LANE_DATA].started = started;
-    return err;
 }
 
 static int step_run(struct collective *c, unsigned number)
@@ -666,35 +927,19 @@ static int step_fill(struct collective *c, uint64_t seed)
 {
     struct runner *r = c->state;
 
-    return pieces_data(r->pieces, seed, collective_fill);
+    return each_data(r, seed, collective_fill);
 }
 
 static int step_compare(struct collective *c, uint64_t seed)
 {
     struct runner *r = c->state;
     char why[GEMM_WHY_BYTES] = "";
-    int err = pieces_data(r->pieces, seed, collective_compare);
+    int err = each_data(r, seed, collective_compare);
 
     if (err || !r->products)
         return err;
     err = products_check(r->products, why);
     return err ? collective_fail(c, err, "%s", why) : 0;
-}
-
-static int step_unheard(struct collective *c, uint64_t for_ns)
-{
-    struct runner *r = c->state;
-
-    return r && r->pieces ? pieces_unheard(r->pieces, for_ns) : 0;
-}
-
-static void step_tell(struct collective *c, struct collective_report *told)
-{
-    struct runner *r = c->state;
-
-    pieces_tell(r->pieces, told);
-    if (r->products)
-        products_tell(r->products, told);
 }
 
 static void step_close(struct collective *c)
@@ -712,7 +957,10 @@ static void step_close(struct collective *c)
             if (r->lanes[i].started)
                 pthread_join(r->lanes[i].thread, NULL);
     }
-    pieces_close(r->pieces);
+    for (unsigned i = r->plan.n_parts; i-- > 0;)
+        if (is_open(r, i))
+            r->by->close(&r->pieces[i].c);
+    free(r->pieces);
     for (unsigned i = 0; i <= STEP_LANES; i++)
         free(r->lanes[i].ops);
     step_plan_release(&r->plan);

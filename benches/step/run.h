@@ -37,35 +37,4 @@ enum step_count {
  * are. NULL: there is none. */
 const struct collective_ops *step_find(const char *name);
 
-/*
- * The parts of a plan, each a collective of its own by the same backend; used by run.c alone. Functions
- * return 0 or -errno, and what is wrong is then the whole's: collective_fail().
- *
- *   members     of the whole: peers and addresses are of those. A peer's address has those of all parts
- *               that the two have in common
- *   the plan    is the caller's, and lives as long. Its members become ranks of the world
- *   attend      is that of each part, with an argument of its own
- */
-struct pieces;
-struct pieces_attend {
-    int (*attend)(struct collective *c, uint64_t for_ns);
-    void *(*arg_of)(void *arg, unsigned part); /* before its members are ranks of the world */
-    void *arg;
-};
-/* *p is to be closed in any case. */
-int pieces_open(struct pieces **p, struct collective *whole, const struct collective_ops *by,
-                struct step_plan *plan, const struct pieces_attend *attend);
-struct collective *pieces_at(struct pieces *p, unsigned part);
-/* The part of this kind, of two, that this rank has with that member. */
-unsigned pieces_pair(const struct pieces *p, enum step_part_kind kind, unsigned member);
-int pieces_peers(struct pieces *p, unsigned *peers, unsigned *n);
-int pieces_address(struct pieces *p, unsigned peer, struct collective_address *address);
-int pieces_join(struct pieces *p, const struct collective_address *addresses, unsigned n);
-int pieces_barrier(struct pieces *p); /* of more than one rank */
-/* Each part but of words: collective_fill() or collective_compare(). */
-int pieces_data(struct pieces *p, uint64_t seed, int (*each)(struct collective *c, uint64_t seed));
-int pieces_unheard(struct pieces *p, uint64_t for_ns);
-void pieces_tell(struct pieces *p, struct collective_report *told); /* of all parts together */
-void pieces_close(struct pieces *p);                                /* NULL is left alone */
-
 #endif

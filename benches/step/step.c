@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step: how long a step of training takes on 1 to N ranks, without a framework: the compute of a
- * model's layers, and the communication of the ways to work in parallel. */
+ * model's layers, and the communication of the ways to work in parallel.
+ *
+ * Timed: sample() -> session_run() -> step() in run.c, on every rank: its lanes do the operations of
+ * its plan (ways.c writes it), from a barrier to the end of the last one. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -15,123 +18,7 @@
 #include "core/alloc.h"
 #include "core/program.h"
 
-#define AT(field)    .offset = offsetof(struct step_params, field)
-#define GROUP(field) .offset = offsetof(struct step_params, group.field)
-#define SETTLE_MOST  32 /* windows of asynchronous workers, until they go at one pace */
-#define WAY(field)   .offset = offsetof(struct step_params, way.field)
-
-static const struct opt_scope by_zero = {"zero=3", "--zero 3"};
-static const struct opt_scope by_time = {"compute=timed", "--compute timed"};
-static const struct opt_scope by_servers = {"ps!=0", "parameter servers, --ps 1 or more"};
-static const struct opt_scope by_async = {"ps-mode=async", "--ps-mode async"};
-static const struct opt_scope by_rate = {"compute=timed update!=none",
-                                         "--compute timed with --update"};
-static const struct opt_scope by_pipe = {"pp!=1", "a pipeline, --pp 2 or more"};
-
-static const char *const overlaps[] = {"none", "backward", NULL};
-static const char *const orders[] = {"gpipe", "1f1b", NULL};
-static const char *const computes[] = {"timed", "product", NULL};
-static const char *const modes[] = {"sync", "async", NULL};
-static const char *const updates[] = {"none", "sgd", "adam", NULL};
-static const char *const injects[] = {"none", "corrupt", "elsewhere", "absent", NULL};
-
-static const struct opt options[] = {
-    RANKS_OPTIONS(GROUP),
-    WAY_OPTIONS(WAY),
-    {.name = "model",
-     OPT_OF(OPT_STRING, OPT_SWEPT, model, "resnet50"),
-     .arg = "NAME",
-     .help =
-         "the model: a file of configs/models (resnet50, bert-large, llama3-8b, ...), or a path"},
-    {.name = "ranks",
-     OPT_NUMBER(OPT_U64, OPT_SWEPT | OPT_SPLITS, ranks, "0", 0, WORLD_RANKS_MAX),
-     .help = "ranks of the job; 0: 1, 2, 4, ... and all ranks, in one launch"},
-    {.name = "batch",
-     OPT_NUMBER(OPT_U64, OPT_SWEPT, batch, "32", 1, 1u << 24),
-     .help = "samples of a data-parallel rank in a step"},
-    {.name = "seq",
-     OPT_NUMBER(OPT_U64, OPT_SWEPT, sequence, "0", 0, 1u << 24),
-     .help = "tokens of a sequence; 0: the model's"},
-    {.name = "dtype",
-     .letter = 'd',
-     OPT_WORD(OPT_SWEPT, dtype, "f32", collective_type_names),
-     .help = "type of gradients, parameters and activations on their way"},
-    {.name = "bucket",
-     OPT_NUMBER(OPT_SIZE, OPT_SWEPT, bucket, "25M", 1, 1ull << 34),
-     .help = "gradients are summed in buckets of this size; --zero 3 gathers groups of this size"},
-    {.name = "overlap",
-     OPT_WORD(OPT_SWEPT, overlap, "backward", overlaps),
-     .help = "backward: a bucket is summed while the backward pass goes on; none: behind it"},
-    {.name = "zero",
-     OPT_NUMBER(OPT_U64, OPT_SWEPT, zero, "0", 0, 3),
-     .help = "ZeRO stage: 1, 2: gradients are scattered, parameters gathered; 3: parameters are "
-             "gathered for each pass"},
-    {.name = "prefetch",
-     OPT_NUMBER(OPT_U64, OPT_SWEPT | OPT_SWEEP, prefetch, "1", 0, 64),
-     .scope = &by_zero,
-     .help = "groups of layers whose parameters are gathered ahead"},
-    {.name = "tp",
-     OPT_NUMBER(OPT_U64, OPT_SWEPT, tp, "1", 1, WORLD_RANKS_MAX),
-     .help = "tensor-parallel ranks: layers are split, activations summed"},
-    {.name = "pp",
-     OPT_NUMBER(OPT_U64, OPT_SWEPT, pp, "1", 1, WORLD_RANKS_MAX),
-     .help = "stages of the pipeline"},
-    {.name = "schedule",
-     OPT_WORD(OPT_SWEPT | OPT_SWEEP, order, "1f1b", orders),
-     .scope = &by_pipe,
-     .help = "order of a stage's passes: all forward passes first, or one forward, one backward"},
-    {.name = "micro-batches",
-     OPT_NUMBER(OPT_U64, OPT_SWEPT, micro, "1", 1, 4096),
-     .help = "parts of the batch, one after another; gradients are summed after the last"},
-    {.name = "ep",
-     OPT_NUMBER(OPT_U64, OPT_SWEPT, ep, "1", 1, WORLD_RANKS_MAX),
-     .help = "expert-parallel ranks, of the data-parallel ones: tokens go to their experts' rank"},
-    {.name = "ps",
-     OPT_NUMBER(OPT_U64, OPT_SWEPT, servers, "0", 0, WORLD_RANKS_MAX),
-     .help = "parameter servers: the last so many ranks; gradients go to them, and parameters "
-             "back; 0: none"},
-    {.name = "ps-mode",
-     OPT_WORD(OPT_SWEPT | OPT_SWEEP, updates, "sync", modes),
-     .scope = &by_servers,
-     .help = "sync: a worker gets parameters when all workers have sent gradients; async: at once"},
-    {.name = "staleness",
-     OPT_NUMBER(OPT_U64, OPT_SWEPT | OPT_SWEEP, staleness, "1000", 0, STEP_STALENESS_MOST),
-     .scope = &by_async,
-     .help = "steps that a worker may be ahead of the slowest one, before it waits; 1000: it never "
-             "waits"},
-    {.name = "compute",
-     OPT_WORD(OPT_SWEPT, compute, "timed", computes),
-     .help = "timed: a wait of the stated length; product: the layers' products, by a matrix "
-             "library on one core of each rank, or on its GPU (nccl, mpi-cuda)"},
-    {.name = "tflops",
-     OPT_OF(OPT_DOUBLE, OPT_SWEPT | OPT_SWEEP, tflops, "10"),
-     .scope = &by_time,
-     .help = "a rank waits as long as its compute takes at this rate, in TFLOP/s"},
-    {.name = "compute-time",
-     OPT_OF(OPT_DURATION, OPT_SWEPT | OPT_SWEEP, compute_ns, "0"),
-     .scope = &by_time,
-     .help = "the same by time: both passes of the whole model over the batch, on one rank; 0: by "
-             "--tflops"},
-    {.name = "update",
-     OPT_WORD(OPT_SWEPT, update, "none", updates),
-     .help = "the optimizer, which updates the parameters behind the sums: none takes no time"},
-    {.name = "memory-rate",
-     OPT_OF(OPT_DOUBLE, OPT_SWEPT | OPT_SWEEP, memory_rate, "100"),
-     .scope = &by_rate,
-     .help = "a rank waits as long as its update takes at this rate of memory, in GB/s"},
-    WAY_OPTIONS_CUT(WAY),
-    WAY_OPTIONS_WIRE(WAY),
-    {.name = "slow",
-     OPT_OF(OPT_DOUBLE, OPT_HIDDEN, slow, "1"),
-     .help = "for tests: the last rank computes so many times as long"},
-    {.name = "raw",
-     OPT_OF(OPT_STRING, OPT_HIDDEN, raw, ""),
-     .help = "for tests: each rank's times of each sample go to this file"},
-    {.name = "inject",
-     OPT_WORD(OPT_HIDDEN, inject, "none", injects),
-     .help = "for tests: spoil the data, claim another path, leave a rank out; all must be found"},
-    {.name = NULL},
-};
+#define SETTLE_MOST 32 /* windows of asynchronous workers, until they go at one pace */
 
 /* ---- The step that options mean ---- */
 
@@ -236,15 +123,6 @@ static int weigh(struct point *pt, struct step_work *w, double *bytes)
     return err ? point_reason(pt, err, "%s", strerror(-err)) : 0;
 }
 
-/* A backend that waits in a library is given time by the bytes of its call. */
-static struct collective_call call_of(const struct step_work *w, double bytes)
-{
-    double most = (double)COLLECTIVE_BYTES_MAX, compute = (w->longest_ns + w->update_ns) * 0.01;
-    size_t each = collective_type_bytes((enum collective_type)w->spec.type);
-
-    return (struct collective_call){0, (uint64_t)fmin(bytes + compute, most) / each / 2 + 1};
-}
-
 static int begin_session(struct point *pt, struct step_work *w)
 {
     const struct step_params *p = pt->params;
@@ -258,7 +136,10 @@ static int begin_session(struct point *pt, struct step_work *w)
 
     if (err)
         return err;
-    struct collective_call call = call_of(w, bytes);
+    /* A backend that waits in a library is given time by the bytes of its call. */
+    size_t each = collective_type_bytes((enum collective_type)p->dtype);
+    double all = fmin(bytes + (w->longest_ns + w->update_ns) * 0.01, (double)COLLECTIVE_BYTES_MAX);
+    struct collective_call call = {0, (uint64_t)all / each / 2 + 1};
     c.count = call.count;
     way_fill(&p->way, &c);
     w->backend = collective_names[p->way.backend];
@@ -514,6 +395,124 @@ static bool wanted(struct point *pt)
         values_note_job(w, p);
     return can;
 }
+
+/* ---- Options ---- */
+
+#define AT(field)    .offset = offsetof(struct step_params, field)
+#define GROUP(field) .offset = offsetof(struct step_params, group.field)
+#define WAY(field)   .offset = offsetof(struct step_params, way.field)
+
+static const struct opt_scope by_zero = {"zero=3", "--zero 3"};
+static const struct opt_scope by_time = {"compute=timed", "--compute timed"};
+static const struct opt_scope by_servers = {"ps!=0", "parameter servers, --ps 1 or more"};
+static const struct opt_scope by_async = {"ps-mode=async", "--ps-mode async"};
+static const struct opt_scope by_rate = {"compute=timed update!=none",
+                                         "--compute timed with --update"};
+static const struct opt_scope by_pipe = {"pp!=1", "a pipeline, --pp 2 or more"};
+
+static const char *const overlaps[] = {"none", "backward", NULL};
+static const char *const orders[] = {"gpipe", "1f1b", NULL};
+static const char *const computes[] = {"timed", "product", NULL};
+static const char *const modes[] = {"sync", "async", NULL};
+static const char *const injects[] = {"none", "corrupt", "elsewhere", "absent", NULL};
+
+static const struct opt options[] = {
+    RANKS_OPTIONS(GROUP),
+    WAY_OPTIONS(WAY),
+    {.name = "model",
+     OPT_OF(OPT_STRING, OPT_SWEPT, model, "resnet50"),
+     .arg = "NAME",
+     .help =
+         "the model: a file of configs/models (resnet50, bert-large, llama3-8b, ...), or a path"},
+    {.name = "ranks",
+     OPT_NUMBER(OPT_U64, OPT_SWEPT | OPT_SPLITS, ranks, "0", 0, WORLD_RANKS_MAX),
+     .help = "ranks of the job; 0: 1, 2, 4, ... and all ranks, in one launch"},
+    {.name = "batch",
+     OPT_NUMBER(OPT_U64, OPT_SWEPT, batch, "32", 1, 1u << 24),
+     .help = "samples of a data-parallel rank in a step"},
+    {.name = "seq",
+     OPT_NUMBER(OPT_U64, OPT_SWEPT, sequence, "0", 0, 1u << 24),
+     .help = "tokens of a sequence; 0: the model's"},
+    {.name = "dtype",
+     .letter = 'd',
+     OPT_WORD(OPT_SWEPT, dtype, "f32", collective_type_names),
+     .help = "type of gradients, parameters and activations on their way"},
+    {.name = "bucket",
+     OPT_NUMBER(OPT_SIZE, OPT_SWEPT, bucket, "25M", 1, 1ull << 34),
+     .help = "gradients are summed in buckets of this size; --zero 3 gathers groups of this size"},
+    {.name = "overlap",
+     OPT_WORD(OPT_SWEPT, overlap, "backward", overlaps),
+     .help = "backward: a bucket is summed while the backward pass goes on; none: behind it"},
+    {.name = "zero",
+     OPT_NUMBER(OPT_U64, OPT_SWEPT, zero, "0", 0, 3),
+     .help = "ZeRO stage: 1, 2: gradients are scattered, parameters gathered; 3: parameters are "
+             "gathered for each pass"},
+    {.name = "prefetch",
+     OPT_NUMBER(OPT_U64, OPT_SWEPT | OPT_SWEEP, prefetch, "1", 0, 64),
+     .scope = &by_zero,
+     .help = "groups of layers whose parameters are gathered ahead"},
+    {.name = "tp",
+     OPT_NUMBER(OPT_U64, OPT_SWEPT, tp, "1", 1, WORLD_RANKS_MAX),
+     .help = "tensor-parallel ranks: layers are split, activations summed"},
+    {.name = "pp",
+     OPT_NUMBER(OPT_U64, OPT_SWEPT, pp, "1", 1, WORLD_RANKS_MAX),
+     .help = "stages of the pipeline"},
+    {.name = "schedule",
+     OPT_WORD(OPT_SWEPT | OPT_SWEEP, order, "1f1b", orders),
+     .scope = &by_pipe,
+     .help = "order of a stage's passes: all forward passes first, or one forward, one backward"},
+    {.name = "micro-batches",
+     OPT_NUMBER(OPT_U64, OPT_SWEPT, micro, "1", 1, 4096),
+     .help = "parts of the batch, one after another; gradients are summed after the last"},
+    {.name = "ep",
+     OPT_NUMBER(OPT_U64, OPT_SWEPT, ep, "1", 1, WORLD_RANKS_MAX),
+     .help = "expert-parallel ranks, of the data-parallel ones: tokens go to their experts' rank"},
+    {.name = "ps",
+     OPT_NUMBER(OPT_U64, OPT_SWEPT, servers, "0", 0, WORLD_RANKS_MAX),
+     .help = "parameter servers: the last so many ranks; gradients go to them, and parameters "
+             "back; 0: none"},
+    {.name = "ps-mode",
+     OPT_WORD(OPT_SWEPT | OPT_SWEEP, updates, "sync", modes),
+     .scope = &by_servers,
+     .help = "sync: a worker gets parameters when all workers have sent gradients; async: at once"},
+    {.name = "staleness",
+     OPT_NUMBER(OPT_U64, OPT_SWEPT | OPT_SWEEP, staleness, "1000", 0, STEP_STALENESS_MOST),
+     .scope = &by_async,
+     .help = "steps that a worker may be ahead of the slowest one, before it waits; 1000: it never "
+             "waits"},
+    {.name = "compute",
+     OPT_WORD(OPT_SWEPT, compute, "timed", computes),
+     .help = "timed: a wait of the stated length; product: the layers' products, by a matrix "
+             "library on one core of each rank, or on its GPU (nccl, mpi-cuda)"},
+    {.name = "tflops",
+     OPT_OF(OPT_DOUBLE, OPT_SWEPT | OPT_SWEEP, tflops, "10"),
+     .scope = &by_time,
+     .help = "a rank waits as long as its compute takes at this rate, in TFLOP/s"},
+    {.name = "compute-time",
+     OPT_OF(OPT_DURATION, OPT_SWEPT | OPT_SWEEP, compute_ns, "0"),
+     .scope = &by_time,
+     .help = "the same by time: both passes of the whole model over the batch, on one rank; 0: by "
+             "--tflops"},
+    {.name = "update",
+     OPT_WORD(OPT_SWEPT, update, "none", model_update_names),
+     .help = "the optimizer, which updates the parameters behind the sums: none takes no time"},
+    {.name = "memory-rate",
+     OPT_OF(OPT_DOUBLE, OPT_SWEPT | OPT_SWEEP, memory_rate, "100"),
+     .scope = &by_rate,
+     .help = "a rank waits as long as its update takes at this rate of memory, in GB/s"},
+    WAY_OPTIONS_CUT(WAY),
+    WAY_OPTIONS_WIRE(WAY),
+    {.name = "slow",
+     OPT_OF(OPT_DOUBLE, OPT_HIDDEN, slow, "1"),
+     .help = "for tests: the last rank computes so many times as long"},
+    {.name = "raw",
+     OPT_OF(OPT_STRING, OPT_HIDDEN, raw, ""),
+     .help = "for tests: each rank's times of each sample go to this file"},
+    {.name = "inject",
+     OPT_WORD(OPT_HIDDEN, inject, "none", injects),
+     .help = "for tests: spoil the data, claim another path, leave a rank out; all must be found"},
+    {.name = NULL},
+};
 
 const struct bench bench = {
     .name = "step",

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a step's rows say: see work.h, and docs/step.md for the formulas. */
+#include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +11,7 @@
 #include "benches/step/work.h"
 #include "core/alloc.h"
 #include "core/stats.h"
+#include "core/text.h"
 
 #define FASTER 1    /* percent: cores that others leave may run as much faster */
 #define LAST   0.98 /* of the slowest rank's time: whoever takes as long ends last */
@@ -28,6 +31,63 @@ uint64_t values_free_ns(const struct collective_times *times, unsigned workers)
                 (double)times[i].own_ns[STEP_FREE_STEPS] / (double)times[i].own_ns[STEP_FREE_NS];
     return rate > 0 ? (uint64_t)llround(workers / rate) : 0;
 }
+
+/* ---- What the rows are made of, for whoever would compute them again ---- */
+
+static void put(FILE *to, unsigned job, const char *what, uint64_t sample, unsigned rank,
+                double value)
+{
+    fprintf(to, "%u,%s,%" PRIu64 ",%u,%.17g\n", job, what, sample, rank, value);
+}
+
+int raw_begin(struct step_work *w, const char *path)
+{
+    w->job++;
+    if (w->raw || !*path)
+        return 0;
+    w->raw = fopen(path, "we");
+    if (!w->raw)
+        return -errno;
+    fprintf(w->raw, "job,what,sample,rank,value\n");
+    return 0;
+}
+
+static void raw_sample(const struct step_work *w, const struct collective_times *times,
+                       uint64_t alone_ns)
+{
+    static const struct {
+        const char *name;
+        enum step_count count;
+    } counts[] = {
+        {"compute", STEP_NS_COMPUTE},    {"sums", STEP_NS_SUMS},         {"pipe", STEP_NS_PIPE},
+        {"tail", STEP_NS_TAIL},          {"update", STEP_NS_UPDATE},     {"steps", STEP_STEPS},
+        {"free_steps", STEP_FREE_STEPS}, {"free", STEP_FREE_NS},         {"updates", STEP_UPDATES},
+        {"stale_sum", STEP_STALE_SUM},   {"stale_most", STEP_STALE_MOST}};
+
+    for (unsigned rank = 0; w->raw && rank < w->n; rank++) {
+        put(w->raw, w->job, "whole", w->samples, rank, (double)times[rank].ns);
+        put(w->raw, w->job, "alone", w->samples, rank, (double)alone_ns);
+        for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
+            put(w->raw, w->job, counts[i].name, w->samples, rank,
+                (double)times[rank].own_ns[counts[i].count]);
+    }
+}
+
+static void raw_sent(const struct step_work *w, unsigned rank, double bytes)
+{
+    if (w->raw)
+        put(w->raw, w->job, "sent", w->samples, rank, bytes);
+}
+
+int raw_end(struct step_work *w)
+{
+    int err = w->raw ? stream_finish(w->raw) : 0;
+
+    w->raw = NULL;
+    return err;
+}
+
+/* ---- A sample ---- */
 
 /* Ranks that compute: servers are the last. */
 static unsigned workers_of(const struct step_work *w)
@@ -352,54 +412,31 @@ double values_network_ns(const struct step_traffic *t, const double *gbps, unsig
     return fmax(longest, isnan(sum) || !(sum > 0) ? 0 : t->total / sum);
 }
 
-/* What the links of each node carry. *may_add: switches behind all of them may add. false: ranks are on
- * one node, or some bytes went over no real link. */
-static bool node_rates(const struct step_work *w, double *gbps, bool *may_add)
+/* What the links of nodes carry: gbps[node], NAN where it is not known, and the words of each. */
+struct node_rates {
+    double gbps[WORLD_RANKS_MAX];
+    struct links_rate rates[WORLD_RANKS_MAX];
+    bool may_add; /* switches behind all of them may add */
+};
+
+/* false: ranks are on one node, or some bytes went over no real link. */
+static bool read_rates(const struct step_work *w, struct node_rates *r)
 {
     const struct session_node *nodes;
     unsigned n = session_nodes(w->ranks.session, &nodes);
     bool own = collective_find(w->backend)->own;
     struct links_rate rate;
 
-    *may_add = true;
+    r->may_add = true;
     for (unsigned i = 0; i < world_nodes(w->ranks.world); i++)
-        gbps[i] = NAN;
+        r->gbps[i] = NAN;
     for (unsigned i = 0; i < n; i++) {
         links_rate(w->ranks.session, w->ranks.world, w->members, w->n, own, &nodes[i], &rate);
-        gbps[rate.node] = rate.gbps;
-        *may_add = *may_add && rate.may_add;
+        r->rates[rate.node] = rate;
+        r->gbps[rate.node] = rate.gbps;
+        r->may_add = r->may_add && rate.may_add;
     }
     return n > 1 && (own || !links_simulated(w->ranks.session, w->n));
-}
-
-static void rate_of_node(const struct step_work *w, unsigned node, struct links_rate *its)
-{
-    const struct session_node *nodes;
-    unsigned n = session_nodes(w->ranks.session, &nodes);
-    bool own = collective_find(w->backend)->own;
-    struct links_rate rate;
-
-    for (unsigned i = 0; i < n; i++) {
-        links_rate(w->ranks.session, w->ranks.world, w->members, w->n, own, &nodes[i], &rate);
-        if (rate.node == node)
-            *its = rate;
-    }
-}
-
-/* 0: it is not known, or there is one node; else with the words of the link that is full first. */
-static double network_ns(struct step_work *w, struct links_rate *first)
-{
-    double gbps[WORLD_RANKS_MAX];
-    bool may_add;
-    struct step_traffic traffic;
-    unsigned named = 0;
-
-    if (!node_rates(w, gbps, &may_add) ||
-        values_traffic(&w->spec, w->layers, w->ranks.world, may_add, &traffic))
-        return 0;
-    double ns = values_network_ns(&traffic, gbps, world_nodes(w->ranks.world), &named);
-    rate_of_node(w, named, first);
-    return ns;
 }
 
 /* Stages of one node compute alone all at once, and in the step in turn: cores, memory and clock rates
@@ -417,39 +454,43 @@ static bool stages_share(const struct step_work *w)
     return false;
 }
 
-/* No asynchronous worker is faster than its compute, which is known where it is stated: of real compute
- * the slowest one's was measured. And none gets more over the nodes' links than these carry. */
-static void set_free_limit(struct point *pt, struct step_work *w)
+/* The limit of the throughput, which w->limit_source explains; link: what is full first; NULL: compute
+ * bounds it, which is stated, or was measured. */
+static void set_throughput(struct point *pt, struct step_work *w, double limit,
+                           const struct links_rate *link)
 {
-    double gbps[WORLD_RANKS_MAX];
-    bool may_add;
-    struct links_rate link = {0};
-    struct values_free most;
-
-    if (!node_rates(w, gbps, &may_add))
-        for (unsigned i = 0; i < world_nodes(w->ranks.world); i++)
-            gbps[i] = NAN;
-    if (values_free_limit(&w->spec, w->layers, w->ranks.world, gbps, &most) || isinf(most.rate))
-        return;
-    bool linked = most.node != VALUES_NO_NODE;
-    if (linked)
-        rate_of_node(w, most.node, &link);
-    snprintf(w->limit_source, sizeof(w->limit_source),
-             linked ? "%u workers, with what the nodes' links carry at most, all else hidden; %s%s"
-                    : "%u workers, each with %s compute alone, all communication hidden%s",
-             step_dp(&w->spec),
-             linked                      ? ""
-             : step_is_bounded(&w->spec) ? "the slowest one's"
-                                         : "its",
-             linked ? link.source : "");
     for (size_t i = 0; i < pt->n_series; i++) {
         if (strcmp(pt->series[i].metric, "throughput") != 0)
             continue;
-        pt->series[i].limit = (double)w->spec.batch * 1e9 * most.rate;
-        pt->series[i].limit_kind = linked ? LIMIT_SYSFS : LIMIT_TOLD;
-        pt->series[i].limit_link = linked ? link.link : NULL;
+        pt->series[i].limit = limit;
+        pt->series[i].limit_kind = link                            ? LIMIT_SYSFS
+                                   : w->spec.compute == STEP_TIMED ? LIMIT_TOLD
+                                                                   : LIMIT_MEASURED;
+        pt->series[i].limit_link = link ? link->link : NULL;
         pt->series[i].limit_source = w->limit_source;
     }
+}
+
+/* No asynchronous worker is faster than its compute, which is known where it is stated: of real compute
+ * the slowest one's was measured. And none gets more over the nodes' links than these carry. */
+static void set_free_limit(struct point *pt, struct step_work *w, struct node_rates *r, bool known)
+{
+    struct values_free most;
+
+    for (unsigned i = 0; !known && i < world_nodes(w->ranks.world); i++)
+        r->gbps[i] = NAN;
+    if (values_free_limit(&w->spec, w->layers, w->ranks.world, r->gbps, &most) || isinf(most.rate))
+        return;
+    const struct links_rate *link = most.node != VALUES_NO_NODE ? &r->rates[most.node] : NULL;
+    snprintf(w->limit_source, sizeof(w->limit_source),
+             link ? "%u workers, with what the nodes' links carry at most, all else hidden; %s%s"
+                  : "%u workers, each with %s compute alone, all communication hidden%s",
+             step_dp(&w->spec),
+             link                        ? ""
+             : step_is_bounded(&w->spec) ? "the slowest one's"
+                                         : "its",
+             link ? link->source : "");
+    set_throughput(pt, w, (double)w->spec.batch * 1e9 * most.rate, link);
 }
 
 /* No step is shorter than the compute of the rank that has most of it, and a pipeline's bubble: of
@@ -458,18 +499,25 @@ static void set_free_limit(struct point *pt, struct step_work *w)
 static void set_limit(struct point *pt, struct step_work *w)
 {
     bool timed = w->spec.compute == STEP_TIMED;
-    struct links_rate link = {0};
+    struct node_rates *r = xcalloc(1, sizeof(*r));
+    bool known = read_rates(w, r);
+    double compute = timed ? w->least_ns : values_compute_ns(&w->shares), network = 0;
+    struct step_traffic traffic;
+    unsigned named = 0;
 
     if (w->spec.asynchronous) {
-        set_free_limit(pt, w);
+        set_free_limit(pt, w, r, known);
+        free(r);
         return;
     }
-    double network = network_ns(w, &link);
-    double compute = timed ? w->least_ns : values_compute_ns(&w->shares);
-    if (network > compute)
+    if (known && !values_traffic(&w->spec, w->layers, w->ranks.world, r->may_add, &traffic))
+        network = values_network_ns(&traffic, r->gbps, world_nodes(w->ranks.world), &named);
+    bool linked = network > compute;
+
+    if (linked)
         snprintf(w->limit_source, sizeof(w->limit_source),
                  "%.4g ms that the nodes' links need at least, all compute hidden; %s",
-                 network / 1e6, link.source);
+                 network / 1e6, r->rates[named].source);
     else
         snprintf(w->limit_source, sizeof(w->limit_source),
                  timed && w->served_ns >= compute
@@ -477,16 +525,10 @@ static void set_limit(struct point *pt, struct step_work *w)
                  : w->spec.pp == 1 ? "compute alone, all communication hidden"
                  : timed           ? "compute and the pipeline's bubble, all communication hidden"
                                    : "the slowest stage's compute, without the pipeline's bubble");
-    for (size_t i = 0; i < pt->n_series && fmax(compute, network) > 0; i++) {
-        if (strcmp(pt->series[i].metric, "throughput") != 0)
-            continue;
-        pt->series[i].limit = samples_of(w) * 1e9 / fmax(compute, network);
-        pt->series[i].limit_kind = network > compute ? LIMIT_SYSFS
-                                   : timed           ? LIMIT_TOLD
-                                                     : LIMIT_MEASURED;
-        pt->series[i].limit_link = network > compute ? link.link : NULL;
-        pt->series[i].limit_source = w->limit_source;
-    }
+    if (fmax(compute, network) > 0)
+        set_throughput(pt, w, samples_of(w) * 1e9 / fmax(compute, network),
+                       linked ? &r->rates[named] : NULL);
+    free(r);
 }
 
 /* Both passes of the whole model on one rank: of real compute, where each rank does that. */
@@ -535,19 +577,14 @@ static void add_update(struct point *pt, struct step_work *w)
     figure_value(point_figure(pt, "update_moved", "MB"), w->update_bytes / 1e6);
 }
 
-static double sum_of(const struct step_memory *m)
-{
-    return m->parameters + m->gradients + m->update + m->activations;
-}
-
 /* Of the rank that needs most. */
 static void add_memory(struct point *pt, const struct step_work *w)
 {
-    struct step_memory most = step_memory(&w->spec, w->layers, 0);
+    struct model_memory most = step_memory(&w->spec, w->layers, 0);
 
     for (unsigned rank = 1; rank < w->n; rank++) {
-        struct step_memory m = step_memory(&w->spec, w->layers, rank);
-        most = sum_of(&m) > sum_of(&most) ? m : most;
+        struct model_memory m = step_memory(&w->spec, w->layers, rank);
+        most = model_memory_all(&m) > model_memory_all(&most) ? m : most;
     }
     const struct {
         const char *name;
@@ -556,7 +593,7 @@ static void add_memory(struct point *pt, const struct step_work *w)
                  {"gradients", most.gradients},
                  {"update", most.update},
                  {"activations", most.activations},
-                 {"all", sum_of(&most)}};
+                 {"all", model_memory_all(&most)}};
     for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
         struct figure *f = point_figure(pt, "memory", "MB");
         figure_set(f, "part", parts[i].name);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who writes the operations of a rank: each way of working in parallel its own. See plan.h. */
+/* A rank's communicators, and its operations: each way of working in parallel writes its own. See
+ * plan.h. */
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +9,235 @@
 #include "benches/step/plan.h"
 #include "core/alloc.h"
 
+/* ---- Whom a rank does a step with: its communicators ---- */
+
+/* A rank's place, whose parts are made. */
+struct place {
+    struct step_plan *plan;
+    const struct step_spec *spec;
+    const struct step_layer *layers;
+    unsigned rank, data, stage, tensor;
+    unsigned first, end; /* layers of its stage */
+};
+
+static unsigned rank_at(const struct place *w, unsigned data, unsigned stage, unsigned tensor)
+{
+    return (data * w->spec->pp + stage) * w->spec->tp + tensor;
+}
+
+static const struct {
+    enum collective_op op;
+    enum step_lane lane;
+    bool in_place;
+} kinds[STEP_PART_KINDS] = {
+    [PART_ALL] = {COLLECTIVE_ALLREDUCE, LANE_DATA, false},
+    [PART_SUM] = {COLLECTIVE_ALLREDUCE, LANE_DATA, true},
+    [PART_SCATTER] = {COLLECTIVE_REDUCE_SCATTER, LANE_DATA, false},
+    [PART_GATHER] = {COLLECTIVE_ALL_GATHER, LANE_DATA, true},
+    [PART_EXPERT_SUM] = {COLLECTIVE_ALLREDUCE, LANE_DATA, true},
+    [PART_TENSOR] = {COLLECTIVE_ALLREDUCE, LANE_TENSOR, false},
+    [PART_EXCHANGE] = {COLLECTIVE_ALL_TO_ALL, LANE_EXCHANGE, false},
+    [PART_ROWS] = {COLLECTIVE_ALL_TO_ALL, LANE_EXCHANGE, false},
+    [PART_FORWARD] = {COLLECTIVE_BROADCAST, LANE_TO_NEXT, false},
+    [PART_BACKWARD] = {COLLECTIVE_BROADCAST, LANE_TO_PREVIOUS, false},
+    [PART_PUSH] = {COLLECTIVE_BROADCAST, LANE_PUSH, false},
+    [PART_PULL] = {COLLECTIVE_BROADCAST, LANE_PULL, false},
+    [PART_ASK] = {COLLECTIVE_BROADCAST, LANE_WORD, false},
+    [PART_ANSWER] = {COLLECTIVE_BROADCAST, LANE_WORD, false},
+};
+
+/* NULL: one member alone. */
+static struct step_part *add_part(struct place *w, enum step_part_kind kind,
+                                  const unsigned *members, unsigned n)
+{
+    struct step_part *part = &w->plan->parts[w->plan->n_parts];
+
+    if (n < 2)
+        return NULL;
+    unsigned lowest = members[0];
+    *part = (struct step_part){.kind = kind,
+                               .op = kinds[kind].op,
+                               .lane = kinds[kind].lane,
+                               .in_place = kinds[kind].in_place,
+                               .n = n};
+    part->members = xmemdup(members, n * sizeof(*members));
+    for (unsigned i = 0; i < n; i++) {
+        part->me = members[i] == w->rank ? i : part->me;
+        lowest = members[i] < lowest ? members[i] : lowest;
+    }
+    bool pair = kind >= PART_PUSH && kind <= PART_ANSWER;
+    part->id = (kind * WORLD_RANKS_MAX + lowest) * WORLD_RANKS_MAX +
+               (pair ? members[0] + members[1] - lowest : 0);
+    w->plan->n_parts++;
+    return part;
+}
+
+/* The one of this kind, and of those that pass on to another stage, in which this rank sends, or not;
+ * NULL: it is in none. */
+static struct step_part *find_part(const struct step_plan *p, enum step_part_kind kind, bool sends)
+{
+    for (unsigned i = 0; i < p->n_parts; i++) {
+        struct step_part *part = &p->parts[i];
+        bool passes = kind == PART_FORWARD || kind == PART_BACKWARD;
+        if (part->kind == kind && (!passes || sends == !part->me))
+            return part;
+    }
+    return NULL;
+}
+
+struct step_part *parts_pair(const struct step_plan *p, enum step_part_kind kind, unsigned other)
+{
+    for (unsigned i = 0; i < p->n_parts; i++) {
+        struct step_part *part = &p->parts[i];
+        if (part->kind == kind && part->members[!part->me] == other)
+            return part;
+    }
+    return NULL;
+}
+
+/* The number of its call of a vector of so many elements: a new one if none is so long, or in any case
+ * where `anew`. -E2BIG: it has COLLECTIVE_CALLS_MAX. */
+static int add_vector(struct step_part *part, uint64_t count, bool anew)
+{
+    if (part->op != COLLECTIVE_ALLREDUCE && part->op != COLLECTIVE_BROADCAST)
+        count = (count + part->n - 1) / part->n * part->n; /* as many blocks as members */
+    for (unsigned i = 0; i < part->n_calls && !anew; i++)
+        if (part->calls[i].count == count)
+            return (int)i;
+    if (part->n_calls == COLLECTIVE_CALLS_MAX)
+        return -E2BIG;
+    *ARRAY_ADD(part->calls, part->n_calls) = (struct collective_call){part->count, count};
+    part->count += count;
+    return (int)part->n_calls - 1;
+}
+
+static void add_pass(struct place *w, unsigned stage)
+{
+    unsigned down[2] = {rank_at(w, w->data, stage, w->tensor),
+                        rank_at(w, w->data, stage + 1, w->tensor)};
+    unsigned up[2] = {down[1], down[0]};
+    struct step_part *part = add_part(w, PART_FORWARD, down, 2);
+
+    if (part && part->me)
+        part->lane = LANE_FROM_PREVIOUS;
+    part = add_part(w, PART_BACKWARD, up, 2);
+    if (part && part->me)
+        part->lane = LANE_FROM_NEXT;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    const struct step_part *x = a, *y = b;
+
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+/* A push and a pull of each worker and server, of which this rank is one. */
+static void add_pairs(struct place *w)
+{
+    unsigned workers = step_dp(w->spec), n = w->spec->ranks;
+    bool serves = step_is_server(w->spec, w->rank);
+
+    for (unsigned i = serves ? 0 : workers; i < (serves ? workers : n); i++) {
+        unsigned push[2] = {serves ? i : w->rank, serves ? w->rank : i};
+        unsigned pull[2] = {push[1], push[0]};
+        add_part(w, PART_PUSH, push, 2);
+        add_part(w, PART_PULL, pull, 2);
+        if (w->spec->asynchronous) { /* a word each */
+            add_vector(add_part(w, PART_ASK, push, 2), 1, true);
+            add_vector(add_part(w, PART_ANSWER, pull, 2), 1, true);
+        }
+    }
+}
+
+static bool has_tables(const struct place *w)
+{
+    for (unsigned i = w->first; i < w->end; i++)
+        if (w->layers[i].kind == MODEL_TABLE)
+            return true;
+    return false;
+}
+
+/* Those that share a layer's experts, and those that have the same ones. */
+static void add_experts(struct place *w, unsigned dp)
+{
+    unsigned ep = w->spec->ep, members[WORLD_RANKS_MAX];
+
+    if (ep < 2)
+        return;
+    for (unsigned i = 0; i < ep; i++)
+        members[i] = rank_at(w, w->data / ep * ep + i, w->stage, w->tensor);
+    add_part(w, PART_EXCHANGE, members, ep);
+    for (unsigned i = 0; i < dp / ep; i++)
+        members[i] = rank_at(w, i * ep + w->data % ep, w->stage, w->tensor);
+    add_part(w, PART_EXPERT_SUM, members, dp / ep);
+}
+
+/* All that this rank is a member of, in the order in which all ranks have them. */
+static void add_all(struct place *w)
+{
+    const struct step_spec *s = w->spec;
+    unsigned dp = step_dp(s), members[WORLD_RANKS_MAX];
+
+    for (unsigned i = 0; i < s->ranks; i++)
+        members[i] = i;
+    add_part(w, PART_ALL, members, s->ranks);
+    if (s->servers) {
+        add_pairs(w);
+        qsort(w->plan->parts, w->plan->n_parts, sizeof(*w->plan->parts), by_id);
+        return;
+    }
+    for (unsigned i = 0; i < dp; i++)
+        members[i] = rank_at(w, i, w->stage, w->tensor);
+    if (!s->zero)
+        add_part(w, PART_SUM, members, dp);
+    else
+        add_part(w, PART_SCATTER, members, dp);
+    if (has_tables(w))
+        add_part(w, PART_ROWS, members, dp);
+    if (s->zero)
+        add_part(w, PART_GATHER, members, dp);
+    add_experts(w, dp);
+    for (unsigned i = 0; i < s->tp; i++)
+        members[i] = rank_at(w, w->data, w->stage, i);
+    add_part(w, PART_TENSOR, members, s->tp);
+    if (w->stage)
+        add_pass(w, w->stage - 1);
+    if (w->stage + 1 < s->pp)
+        add_pass(w, w->stage);
+    qsort(w->plan->parts, w->plan->n_parts, sizeof(*w->plan->parts), by_id);
+}
+
+/* All parts that it is a member of, by id, without calls but for words. 0, or as step_cut(). */
+static int make_parts(struct step_plan *p, const struct step_spec *s,
+                      const struct step_layer *layers, unsigned rank)
+{
+    unsigned cuts[WORLD_RANKS_MAX + 1];
+    struct place w = {.plan = p,
+                      .spec = s,
+                      .layers = layers,
+                      .rank = rank,
+                      .tensor = rank % s->tp,
+                      .stage = rank / s->tp % s->pp,
+                      .data = rank / s->tp / s->pp};
+
+    p->parts = xcalloc(STEP_PART_KINDS + 4 * s->ranks, sizeof(*p->parts));
+    int err = step_cut(layers, s->n_layers, s->pp, cuts);
+    if (err)
+        return err;
+    w.first = cuts[w.stage];
+    w.end = cuts[w.stage + 1];
+    add_all(&w);
+    return 0;
+}
+
+/* ---- Its operations ---- */
+
 #define NO_OP     UINT32_MAX
 #define WAITS_MAX 64
+
+/* Gradients that are summed apart from each other. */
+enum sums { OF_LAYERS, OF_EXPERTS, SUMS };
 
 /* A rank's plan in the making. */
 struct writer {
@@ -23,10 +252,11 @@ struct writer {
     uint32_t waits[WAITS_MAX]; /* of the next piece of compute */
     unsigned n_waits;
     uint32_t last; /* piece of compute; NO_OP: none yet */
-    /* gradients of the bucket that is being filled, elements: of layers, of experts */
-    uint64_t bucket, experts;
-    /* buckets that wait for the end of the backward pass */
-    unsigned late_sums, late_experts, n_late;
+    struct {
+        uint64_t elements; /* gradients of the bucket that is being filled */
+        unsigned late;     /* buckets that wait for the end of the backward pass */
+    } sums[SUMS];
+    unsigned n_late;
     unsigned n_scattered; /* buckets of this pass: each pass has the same */
     uint64_t *late;       /* elements of those that go by servers */
     /* zero 3: groups of layers, and where their gathers are in the list */
@@ -127,10 +357,10 @@ static uint64_t bytes_of(const struct writer *w, uint64_t elements)
     return elements * collective_type_bytes((enum collective_type)w->spec->type);
 }
 
-/* parts_vector(), whose error is the writer's. */
+/* add_vector(), whose error is the writer's. */
 static unsigned vector_of(struct writer *w, struct step_part *part, uint64_t count, bool anew)
 {
-    int number = w->err ? 0 : parts_vector(part, count, anew);
+    int number = w->err ? 0 : add_vector(part, count, anew);
 
     w->err = number < 0 ? number : w->err;
     return number < 0 ? 0 : (unsigned)number;
@@ -147,18 +377,25 @@ static bool meets(const struct writer *w, unsigned round, unsigned other)
     return (worker + round) % servers == server - workers;
 }
 
+/* Of so many parameters, behind these. */
+static uint32_t add_update(struct writer *w, double parameters, const uint32_t *deps, unsigned n)
+{
+    const struct step_op op = {
+        .lane = LANE_COMPUTE,
+        .kind = STEP_UPDATE,
+        .first_dep = (uint32_t)w->plan->n_deps,
+        .bytes = parameters *
+                 model_update_bytes((enum model_update)w->spec->update, (double)bytes_of(w, 1))};
+
+    return add_op(w, &op, deps, n);
+}
+
 /* A server's, of so many parameters that it has. Returns what its pulls wait for: real updates of servers are not done. */
 static uint32_t update_share(struct writer *w, uint64_t parameters, uint32_t after)
 {
     if (!w->spec->update || w->spec->compute != STEP_TIMED || w->err)
         return after;
-    const struct step_op op = {.lane = LANE_COMPUTE,
-                               .kind = STEP_UPDATE,
-                               .first_dep = (uint32_t)w->plan->n_deps,
-                               .bytes = (double)parameters *
-                                        step_update_bytes((enum step_updates)w->spec->update,
-                                                          (enum collective_type)w->spec->type)};
-    return add_op(w, &op, &after, 1);
+    return add_update(w, (double)parameters, &after, 1);
 }
 
 /* A bucket of so many elements by way of the servers. A pull waits for the pushes of all workers, and for the update. */
@@ -208,68 +445,64 @@ static void by_turns(struct writer *w)
     w->n_late = 0;
 }
 
-/* The bucket is whole: it goes on its way now, or when the backward pass is over. */
-static void close_bucket(struct writer *w, enum step_part_kind kind, uint64_t *elements,
-                         unsigned *late)
+static enum step_part_kind kind_of(const struct writer *w, enum sums of)
 {
-    struct step_part *part = parts_find(w->plan, kind, false);
+    return of == OF_EXPERTS ? PART_EXPERT_SUM : w->spec->zero ? PART_SCATTER : PART_SUM;
+}
 
+/* The bucket is whole: it goes on its way now, or when the backward pass is over. */
+static void close_bucket(struct writer *w, enum sums of)
+{
+    enum step_part_kind kind = kind_of(w, of);
+    struct step_part *part = find_part(w->plan, kind, false);
+    uint64_t elements = w->sums[of].elements;
     bool turns = w->spec->asynchronous && is_server(w, w->rank);
 
-    if (w->spec->servers && *elements && w->spec->overlap && !turns) {
-        by_servers(w, *elements, settle(w));
-    } else if (w->spec->servers && *elements) {
-        w->late[w->n_late++] = *elements;
-    } else if (part && *elements) {
+    w->sums[of].elements = 0;
+    if (w->spec->servers && elements && w->spec->overlap && !turns) {
+        by_servers(w, elements, settle(w));
+    } else if (w->spec->servers && elements) {
+        w->late[w->n_late++] = elements;
+    } else if (part && elements) {
         bool again = kind == PART_SCATTER && w->n_scattered < part->n_calls;
-        unsigned number = again ? w->n_scattered : vector_of(w, part, *elements, true);
+        unsigned number = again ? w->n_scattered : vector_of(w, part, elements, true);
         w->n_scattered += kind == PART_SCATTER;
         if (w->spec->overlap)
             call(w, part, number, settle(w));
         else
-            (*late)++;
+            w->sums[of].late++;
     }
-    *elements = 0;
-}
-
-static enum step_part_kind sum_kind(const struct writer *w)
-{
-    return w->spec->zero ? PART_SCATTER : PART_SUM;
 }
 
 static void add_gradient(struct writer *w, unsigned layer)
 {
     bool apart = w->layers[layer].kind == MODEL_EXPERT && w->spec->ep > 1;
-    uint64_t *elements = apart ? &w->experts : &w->bucket;
+    enum sums of = apart ? OF_EXPERTS : OF_LAYERS;
 
-    *elements += step_parameters(w->spec, &w->layers[layer]);
-    if (bytes_of(w, *elements) < w->spec->bucket_bytes)
-        return;
-    if (apart)
-        close_bucket(w, PART_EXPERT_SUM, elements, &w->late_experts);
-    else
-        close_bucket(w, sum_kind(w), elements, &w->late_sums);
+    w->sums[of].elements += step_parameters(w->spec, &w->layers[layer]);
+    if (bytes_of(w, w->sums[of].elements) >= w->spec->bucket_bytes)
+        close_bucket(w, of);
 }
 
 /* ZeRO 2 and 3 keep no whole gradients: each micro-batch's are scattered. The others add them up. */
 static bool scatters_each(const struct writer *w)
 {
-    return w->spec->zero >= 2 && parts_find(w->plan, PART_SCATTER, false);
+    return w->spec->zero >= 2 && find_part(w->plan, PART_SCATTER, false);
 }
 
 /* Without overlap the next pass waits. */
 static void end_pass(struct writer *w)
 {
-    struct step_part *part = parts_find(w->plan, PART_SCATTER, false);
+    struct step_part *part = find_part(w->plan, PART_SCATTER, false);
     uint32_t op = NO_OP;
 
     if (!scatters_each(w))
         return;
-    close_bucket(w, PART_SCATTER, &w->bucket, &w->late_sums);
-    for (unsigned i = 0; i < w->late_sums; i++)
+    close_bucket(w, OF_LAYERS);
+    for (unsigned i = 0; i < w->sums[OF_LAYERS].late; i++)
         op = call(w, part, i, settle(w));
     wait_for(w, op);
-    w->late_sums = w->n_scattered = 0;
+    w->sums[OF_LAYERS].late = w->n_scattered = 0;
 }
 
 /* Of its layers' parameters, or of its part of them, when their gradients have come. Servers do it for
@@ -284,7 +517,7 @@ static void update(struct writer *w)
     if (!w->spec->update || w->spec->servers || !(parameters > 0))
         return;
     for (size_t k = 0; k < sizeof(sums) / sizeof(*sums); k++) {
-        const struct step_part *part = parts_find(w->plan, sums[k], false);
+        const struct step_part *part = find_part(w->plan, sums[k], false);
         size_t i = w->plan->n_ops;
         while (part && i-- > 0)
             if (w->plan->ops[i].kind == STEP_CALL &&
@@ -294,32 +527,25 @@ static void update(struct writer *w)
             }
     }
     settle(w);
-    const struct step_op op = {.lane = LANE_COMPUTE,
-                               .kind = STEP_UPDATE,
-                               .first_dep = (uint32_t)w->plan->n_deps,
-                               .bytes = parameters / share *
-                                        step_update_bytes((enum step_updates)w->spec->update,
-                                                          (enum collective_type)w->spec->type)};
-    w->last = add_op(w, &op, w->waits, w->n_waits);
+    w->last = add_update(w, parameters / share, w->waits, w->n_waits);
     w->n_waits = 0;
 }
 
 /* What the end of the backward passes leaves to do. */
 static void end_gradients(struct writer *w)
 {
-    close_bucket(w, sum_kind(w), &w->bucket, &w->late_sums);
-    close_bucket(w, PART_EXPERT_SUM, &w->experts, &w->late_experts);
+    for (enum sums of = 0; of < SUMS; of++)
+        close_bucket(w, of);
     if (w->spec->asynchronous && is_server(w, w->rank))
         by_turns(w);
     for (unsigned i = 0; i < w->n_late; i++)
         by_servers(w, w->late[i], settle(w));
-    for (unsigned i = 0; i < w->late_sums; i++)
-        call(w, parts_find(w->plan, sum_kind(w), false), i, settle(w));
-    for (unsigned i = 0; i < w->late_experts; i++)
-        call(w, parts_find(w->plan, PART_EXPERT_SUM, false), i, settle(w));
+    for (enum sums of = 0; of < SUMS; of++)
+        for (unsigned i = 0; i < w->sums[of].late; i++)
+            call(w, find_part(w->plan, kind_of(w, of), false), i, settle(w));
     update(w);
-    struct step_part *gather = parts_find(w->plan, PART_GATHER, false);
-    const struct step_part *scatter = parts_find(w->plan, PART_SCATTER, false);
+    struct step_part *gather = find_part(w->plan, PART_GATHER, false);
+    const struct step_part *scatter = find_part(w->plan, PART_SCATTER, false);
     for (unsigned i = 0; gather && scatter && w->spec->zero < 3 && i < scatter->n_calls; i++)
         call(w, gather, vector_of(w, gather, scatter->calls[i].count, true), settle(w));
 }
@@ -328,7 +554,7 @@ static void end_gradients(struct writer *w)
 
 static void make_groups(struct writer *w)
 {
-    struct step_part *gather = parts_find(w->plan, PART_GATHER, false);
+    struct step_part *gather = find_part(w->plan, PART_GATHER, false);
     uint64_t elements = 0;
 
     if (w->spec->zero != 3 || !gather)
@@ -364,7 +590,7 @@ static unsigned group_at(const struct writer *w, unsigned turn)
 static void enter_group(struct writer *w)
 {
     unsigned ahead = w->spec->overlap ? w->spec->prefetch : 0, turns = 2 * w->spec->micro;
-    struct step_part *gather = parts_find(w->plan, PART_GATHER, false);
+    struct step_part *gather = find_part(w->plan, PART_GATHER, false);
 
     settle(w);
     turns *= w->n_groups;
@@ -384,7 +610,7 @@ static void leave_group(struct writer *w)
 static void sum_activations(struct writer *w, unsigned layer, enum model_split of)
 {
     const struct step_layer *l = &w->layers[layer];
-    struct step_part *part = parts_find(w->plan, PART_TENSOR, false);
+    struct step_part *part = find_part(w->plan, PART_TENSOR, false);
 
     if (!part || l->split != of || !(l->sum > 0))
         return;
@@ -394,7 +620,7 @@ static void sum_activations(struct writer *w, unsigned layer, enum model_split o
 
 static void exchange(struct writer *w, enum step_part_kind kind, unsigned layer)
 {
-    struct step_part *part = parts_find(w->plan, kind, false);
+    struct step_part *part = find_part(w->plan, kind, false);
     double elements = w->layers[layer].sent * w->samples;
 
     if (!part || !(elements > 0))
@@ -450,7 +676,7 @@ static uint64_t border(const struct writer *w, unsigned end)
 
 static void take_in(struct writer *w, enum step_part_kind kind, unsigned end)
 {
-    struct step_part *part = parts_find(w->plan, kind, false);
+    struct step_part *part = find_part(w->plan, kind, false);
 
     if (part)
         wait_for(w, call(w, part, vector_of(w, part, border(w, end), false), NO_OP));
@@ -458,7 +684,7 @@ static void take_in(struct writer *w, enum step_part_kind kind, unsigned end)
 
 static void pass_on(struct writer *w, enum step_part_kind kind, unsigned end)
 {
-    struct step_part *part = parts_find(w->plan, kind, true);
+    struct step_part *part = find_part(w->plan, kind, true);
 
     if (part)
         call_next(w, part, vector_of(w, part, border(w, end), false));
@@ -533,13 +759,13 @@ int step_plan_make(struct step_plan *p, const struct step_spec *s, const struct 
     *p = (struct step_plan){.parts = NULL};
     int err = step_cut(layers, s->n_layers, s->pp, cuts);
     if (!err)
-        err = parts_make(p, s, layers, rank);
+        err = make_parts(p, s, layers, rank);
     if (err)
         return err;
     w.late = xcalloc(s->n_layers + 1u, sizeof(*w.late));
     w.first = cuts[w.stage];
     w.end = cuts[w.stage + 1];
-    struct step_part *all = parts_find(p, PART_ALL, false);
+    struct step_part *all = find_part(p, PART_ALL, false);
     if (all)
         vector_of(&w, all, all->n, true);
     make_groups(&w);

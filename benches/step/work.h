@@ -95,8 +95,6 @@ struct step_work { /* pt->bench_state: outlives the points */
 /* A file of what the figures are made of, for whoever would compute them again: ns of each rank in each sample, and the bytes that
  * each sent in all samples. "": none. 0 or -errno. */
 int raw_begin(struct step_work *w, const char *path);
-void raw_sample(const struct step_work *w, const struct collective_times *times, uint64_t alone_ns);
-void raw_sent(const struct step_work *w, unsigned rank, double bytes);
 int raw_end(struct step_work *w); /* 0; -EIO: it is not complete */
 /* One sample: the times of all ranks, and how long the compute just took alone; 0: it is stated. */
 void values_count(struct step_work *w, const struct collective_times *times, uint64_t slowest,

@@ -22,11 +22,6 @@
 
 /* ---- Which folders are on which side ---- */
 
-/* The folders of both sides, from what the user named: see compare_sides(). */
-struct compare_sides {
-    struct run_paths a, b;
-};
-
 /* A folder whose name has a comma in it is one folder. */
 static void add_word(struct run_paths *side, const char *word)
 {
@@ -73,20 +68,20 @@ static int check(size_t before, size_t behind, bool marked, char *error, size_t 
  * commas between, or one: the folder of a plumb run --against, whose a and b are meant; else so
  * so many of them are A's and the others B's. 0, or -EINVAL with error set. */
 static int compare_sides(char *const *words, size_t n, const size_t *before,
-                         struct compare_sides *sides, char *error, size_t len)
+                         struct run_paths sides[2], char *error, size_t len)
 {
     size_t n_a = before ? *before : 1;
     int err;
 
     if (!before && n == 1 && has_run(words[0], "a") && has_run(words[0], "b")) {
-        *ARRAY_ADD(sides->a.all, sides->a.n) = xasprintf("%s/a", words[0]);
-        *ARRAY_ADD(sides->b.all, sides->b.n) = xasprintf("%s/b", words[0]);
+        *ARRAY_ADD(sides[0].all, sides[0].n) = xasprintf("%s/a", words[0]);
+        *ARRAY_ADD(sides[1].all, sides[1].n) = xasprintf("%s/b", words[0]);
         return 0;
     }
     err = check(before ? n_a : n, before ? n - n_a : 0, before != NULL, error, len);
     for (size_t i = 0; !err && i < n; i++)
-        add_word(i < n_a ? &sides->a : &sides->b, words[i]);
-    if (!err && (!sides->a.n || !sides->b.n)) {
+        add_word(&sides[i >= n_a], words[i]);
+    if (!err && (!sides[0].n || !sides[1].n)) {
         snprintf(error, len, "the name of a run is empty");
         err = -EINVAL;
     }
@@ -191,8 +186,8 @@ struct comparing {
     int argc;
     char **argv;
     struct options options;
-    struct compare_sides sides;
-    const char **only; /* NULL-ended */
+    struct run_paths sides[VIEWS_MAX + 1]; /* A, B and, side by side, others */
+    const char **only;                     /* NULL-ended */
     struct references references;
     const struct reference *reference; /* --to; NULL */
     char error[1024];
@@ -220,43 +215,33 @@ static int exit_of(int err)
     }
 }
 
-/* Of two sides a view, of several a many: each with its writers. */
-struct writer {
-    const char *path;
-    int (*view)(FILE *out, struct view *v);
-    int (*many)(FILE *out, struct many *m);
-};
-
-struct shown {
-    struct view *view; /* NULL: many */
-    struct many *many;
-};
-
-static int write_outputs(struct comparing *c, const struct shown *s)
+static int write_outputs(struct comparing *c, struct view *views, size_t n)
 {
     const struct options *o = &c->options;
-    const struct writer writers[] = {{o->html, view_print_html, many_print_html},
-                                     {o->markdown, view_print_markdown, many_print_markdown},
-                                     {o->csv, view_print_csv, many_print_csv},
-                                     {o->json, view_print_json, many_print_json}};
+    const struct {
+        const char *path;
+        int (*write)(FILE *out, struct view *views, size_t n);
+    } files[] = {{o->html, view_print_html},
+                 {o->markdown, view_print_markdown},
+                 {o->csv, view_print_csv},
+                 {o->json, view_print_json}};
     bool table = true;
     int err = 0;
 
-    for (size_t i = 0; i < sizeof(writers) / sizeof(*writers); i++)
-        table = table && !(writers[i].path && !strcmp(writers[i].path, "-"));
+    for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
+        table = table && !(files[i].path && !strcmp(files[i].path, "-"));
     if (table)
-        err = s->view ? view_print_text(stdout, s->view, o->all)
-                      : many_print_text(stdout, s->many, o->all);
-    for (size_t i = 0; !err && i < sizeof(writers) / sizeof(*writers); i++)
-        if (writers[i].path) {
-            const struct writer *w = &writers[i];
-            FILE *out = strcmp(w->path, "-") ? fopen(w->path, "we") : stdout;
-            err = !out ? -errno : s->view ? w->view(out, s->view) : w->many(out, s->many);
+        err = view_print_text(stdout, views, n, o->all);
+    for (size_t i = 0; !err && i < sizeof(files) / sizeof(*files); i++)
+        if (files[i].path) {
+            FILE *out = strcmp(files[i].path, "-") ? fopen(files[i].path, "we") : stdout;
+
+            err = out ? files[i].write(out, views, n) : -errno;
             int lost = out ? stream_finish(out) : 0;
 
             err = lost ? lost : err;
             if (err)
-                snprintf(c->error, sizeof(c->error), "cannot write '%.400s': %s", w->path,
+                snprintf(c->error, sizeof(c->error), "cannot write '%.400s': %s", files[i].path,
                          strerror(-err));
         }
     return err;
@@ -304,78 +289,69 @@ static int add_training(struct comparing *c, struct view *v, struct versus *vers
                        sizeof(c->error));
 }
 
-static int show(struct comparing *c, struct pairs *pairs)
-{
-    struct versus versus;
-    struct view view;
+/* As of two runs (decide.h), shared among all comparisons (Bonferroni). */
+#define ALARM_LEVEL 0.005
+#define CONFIDENCE  0.95
 
-    if (!pairs->n && refuse_only(c))
-        return fail(c, EXIT_USAGE);
-    view_make(pairs, c->reference, &view);
-    if (add_training(c, &view, &versus))
-        return fail(c, EXIT_USAGE);
-    if (write_outputs(c, &(struct shown){.view = &view}))
-        return fail(c, EXIT_INCOMPLETE);
-    return view_exit(&view);
+/* The same run in two columns. */
+static int refuse_same(const struct pairs *x, const struct pairs *y, char *error, size_t len)
+{
+    for (size_t i = x->n_a; i < x->report.n_runs; i++)
+        for (size_t k = y->n_a; k < y->report.n_runs; k++)
+            if (pairs_same_run(&x->report.runs[i], &y->report.runs[k])) {
+                snprintf(error, len, "'%.300s' and '%.300s' are the same run: leave one out",
+                         x->report.runs[i].path, y->report.runs[k].path);
+                return -EEXIST;
+            }
+    return 0;
 }
 
-static struct pairs_options pairs_options_of(const struct comparing *c)
+/* Each side but the first against the first: n comparisons. */
+static int load(struct comparing *c, struct pairs *pairs, struct view *views, size_t n)
 {
     const struct opt_values *margin = opts_values(c->o, "margin");
+    struct pairs_options options = {.margin = c->options.margin,
+                                    .forced = margin && margin->given,
+                                    .steal_limit = steal_limit(c->options.steal),
+                                    .as_measured = c->options.as_measured,
+                                    .only = c->only && *c->only ? c->only : NULL,
+                                    .decide = {.alarm_level = ALARM_LEVEL / (double)n,
+                                               .confidence = 1 - (1 - CONFIDENCE) / (double)n},
+                                    .name_a = view_letters[0]};
+    int err = 0;
 
-    return (struct pairs_options){.margin = c->options.margin,
-                                  .forced = margin && margin->given,
-                                  .steal_limit = steal_limit(c->options.steal),
-                                  .as_measured = c->options.as_measured,
-                                  .only = c->only && *c->only ? c->only : NULL};
-}
+    for (size_t i = 0; !err && i < n; i++) {
+        const struct run_paths *a = &c->sides[0], *b = &c->sides[i + 1];
 
-static int show_many(struct comparing *c, struct many *m)
-{
-    if (!m->pairs[0].n && refuse_only(c))
-        return fail(c, EXIT_USAGE);
-    if (write_outputs(c, &(struct shown){.many = m}))
-        return fail(c, EXIT_INCOMPLETE);
-    return many_exit(m);
-}
-
-/* Each word is a column: a run, a folder of runs, or several with commas between. */
-static int compare_many(struct comparing *c)
-{
-    const struct pairs_options options = pairs_options_of(c);
-    struct run_paths sets[MANY_MAX] = {{0}};
-    struct many m;
-
-    if (c->o->n_args > MANY_MAX) {
-        snprintf(c->error, sizeof(c->error),
-                 "%zu runs are named, and %d fit side by side: put --against between the two "
-                 "sides, or name fewer",
-                 c->o->n_args, MANY_MAX);
-        return fail(c, EXIT_USAGE);
+        options.name_b = view_letters[i + 1];
+        err = pairs_load(&pairs[i], (const char *const *)a->all, a->n, (const char *const *)b->all,
+                         b->n, &options, c->error, sizeof(c->error));
+        if (!err)
+            err = pairs_refuse_same(&pairs[i], c->error, sizeof(c->error));
+        for (size_t k = 0; !err && k < i; k++)
+            err = refuse_same(&pairs[k], &pairs[i], c->error, sizeof(c->error));
+        if (!err)
+            view_make(&pairs[i], c->reference, &views[i]);
     }
-    for (size_t i = 0; i < c->o->n_args; i++)
-        add_word(&sets[i], c->o->args[i]);
-    int err = many_load(&m, sets, c->o->n_args, &options, c->error, sizeof(c->error));
-    int status = err ? fail(c, exit_of(err)) : show_many(c, &m);
-    many_release(&m);
-    for (size_t i = 0; i < c->o->n_args; i++)
-        run_paths_release(&sets[i]);
-    return status;
+    return err;
 }
 
-static int compare(struct comparing *c)
+/* Of the sides that were named, n comparisons. */
+static int compare(struct comparing *c, size_t n)
 {
-    const struct pairs_options options = pairs_options_of(c);
-    const struct compare_sides *s = &c->sides;
-    struct pairs pairs;
-    int status, err = pairs_load(&pairs, (const char *const *)s->a.all, s->a.n,
-                                 (const char *const *)s->b.all, s->b.n, &options, c->error,
-                                 sizeof(c->error));
+    struct pairs pairs[VIEWS_MAX] = {{.n = 0}};
+    struct view views[VIEWS_MAX];
+    struct versus versus;
+    int status, err = load(c, pairs, views, n);
 
-    if (!err)
-        err = pairs_refuse_same(&pairs, c->error, sizeof(c->error));
-    status = err ? fail(c, exit_of(err)) : show(c, &pairs);
-    pairs_release(&pairs);
+    if (err)
+        status = fail(c, exit_of(err));
+    else if ((!pairs[0].n && refuse_only(c)) || add_training(c, &views[0], &versus))
+        status = fail(c, EXIT_USAGE);
+    else
+        status = write_outputs(c, views, n) ? fail(c, EXIT_INCOMPLETE) : view_exit(views, n);
+    for (size_t i = 0; i < n; i++)
+        pairs_release(&pairs[i]);
     return status;
 }
 
@@ -391,13 +367,13 @@ static int compare_to(struct comparing *c)
         return fail(c, EXIT_USAGE);
     }
     for (size_t i = 0; i < c->o->n_args; i++)
-        add_word(&c->sides.b, c->o->args[i]);
+        add_word(&c->sides[1], c->o->args[i]);
     /* The run folder whose machine is asked about: the newest of what was named. */
     struct run_paths runs = {0};
     int err = 0;
 
-    for (size_t i = 0; !err && i < c->sides.b.n; i++)
-        err = run_paths_add(&runs, c->sides.b.all[i], c->error, sizeof(c->error));
+    for (size_t i = 0; !err && i < c->sides[1].n; i++)
+        err = run_paths_add(&runs, c->sides[1].all[i], c->error, sizeof(c->error));
     if (!err)
         err = references_load(&c->references, runs.n ? runs.all[runs.n - 1] : NULL, c->error,
                               sizeof(c->error));
@@ -409,8 +385,8 @@ static int compare_to(struct comparing *c)
     c->reference = references_find(&c->references, c->options.to, c->error, sizeof(c->error));
     if (!c->reference)
         return fail(c, EXIT_USAGE);
-    *ARRAY_ADD(c->sides.a.all, c->sides.a.n) = xstrdup(c->reference->path);
-    return compare(c);
+    *ARRAY_ADD(c->sides[0].all, c->sides[0].n) = xstrdup(c->reference->path);
+    return compare(c, 1);
 }
 
 static int check_and_compare(struct comparing *c, size_t before)
@@ -446,12 +422,23 @@ static int check_and_compare(struct comparing *c, size_t before)
         snprintf(c->error, sizeof(c->error), "--model compares two sides: name A and B");
         return fail(c, EXIT_USAGE);
     }
-    if (!c->options.against && c->o->n_args > 2)
-        return compare_many(c);
-    if (compare_sides(c->o->args, c->o->n_args, c->options.against ? &before : NULL, &c->sides,
+    /* Each word is a column: a run, a folder of runs, or several with commas between. */
+    if (!c->options.against && c->o->n_args > 2) {
+        if (c->o->n_args > VIEWS_MAX + 1) {
+            snprintf(c->error, sizeof(c->error),
+                     "%zu runs are named, and %d fit side by side: put --against between the two "
+                     "sides, or name fewer",
+                     c->o->n_args, VIEWS_MAX + 1);
+            return fail(c, EXIT_USAGE);
+        }
+        for (size_t i = 0; i < c->o->n_args; i++)
+            add_word(&c->sides[i], c->o->args[i]);
+        return compare(c, c->o->n_args - 1);
+    }
+    if (compare_sides(c->o->args, c->o->n_args, c->options.against ? &before : NULL, c->sides,
                       c->error, sizeof(c->error)))
         return fail(c, EXIT_USAGE);
-    return compare(c);
+    return compare(c, 1);
 }
 
 static int run(const struct opts *o, void *context)
@@ -467,8 +454,8 @@ static int run(const struct opts *o, void *context)
         before += c->argv[i] == o->args[before];
     }
     int status = check_and_compare(c, before);
-    run_paths_release(&c->sides.a);
-    run_paths_release(&c->sides.b);
+    for (size_t i = 0; i <= VIEWS_MAX; i++)
+        run_paths_release(&c->sides[i]);
     references_release(&c->references);
     free(c->only);
     return status;

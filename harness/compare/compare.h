@@ -45,6 +45,19 @@ struct reference;
 
 #define VIEW_DECISIONS 4
 #define VIEW_FIRST     20 /* cases of a pipe */
+#define VIEW_NAMES     4  /* in a list: runs of a side, components */
+#define VIEWS_MAX      7  /* comparisons side by side, each of a run with the same first one */
+
+extern const char *const view_letters[VIEWS_MAX + 1]; /* of the sides: "A", "B", "C" ... */
+
+/* What a case's state is called in files, and what it says of the sides. */
+struct view_state {
+    const char *code; /* "lost-b" */
+    const char *says; /* before the reason: "not comparable: "; NULL: nothing */
+    bool of_a, of_b;  /* that side has the case */
+};
+/* "failed-b" of a case that is lost because B failed. */
+const struct view_state *view_state(const struct pair *pair);
 
 /* The cases of one pipe that were decided: worse first, then inconclusive, better, equivalent, in
  * each the lowest ratio first (of those better the highest). */
@@ -64,8 +77,7 @@ struct view_pipe {
 
 /* Cases that were not compared, for one reason. */
 struct view_left {
-    enum pair_state state;
-    bool failed_b;
+    const struct view_state *state;
     const char *reason; /* never "" */
     const char *advice; /* the nearest case of the other side, and what to do; "" */
     const struct pair **pairs;
@@ -87,11 +99,13 @@ struct view {
     size_t n_remarks;
     double margin;              /* NaN: cases have several */
     size_t n_ready, n_failed_b; /* decided; lost because B failed */
-    size_t n_lacking;    /* A has a value, and B none for another reason, or one of another sort */
-    size_t n_thinned;    /* decided or left out for steal, though some launches of B failed */
-    size_t n_taken;      /* left out for steal */
-    const char *state;   /* of a run that was not measured to its end; "" */
-    size_t n_unfinished; /* such runs */
+    size_t n_lacking; /* A has a value, and B none for another reason, or one of another sort */
+    size_t n_thinned; /* decided or left out for steal, though some launches of B failed */
+    const struct pair *thinned; /* the first of them */
+    bool incomplete;            /* a value is missing, or launches failed, on either side */
+    size_t n_taken;             /* left out for steal */
+    const char *state;          /* of a run that was not measured to its end; "" */
+    size_t n_unfinished;        /* such runs */
     struct view_pipe *pipes;
     size_t n_pipes;
     struct view_left *left;
@@ -105,8 +119,12 @@ struct view {
 /* reference: that A is; NULL: it is none. v->versus is NULL, and the caller's to set. */
 void view_make(struct pairs *p, const struct reference *reference, struct view *v);
 
-/* The exit code that this comparison asks for. */
-int view_exit(const struct view *v);
+/* How many cases are so, and the first of them; NULL. */
+typedef bool view_is_fn(const struct pair *pair);
+size_t view_count(const struct view *v, view_is_fn *is, const struct pair **first);
+
+/* The exit code that a comparison, or several side by side, ask for. */
+int view_exit(const struct view *views, size_t n);
 
 /* What holds of one case, as texts; "" where it cannot be told. */
 struct view_figures {
@@ -118,15 +136,13 @@ struct view_figures {
     const char *detectable; /* "1.2 %": the smallest loss that would have been found */
 };
 
-/* What the verdict's word says beyond decision_name(): a code of the JSON. */
-enum view_word {
-    WORD_DECIDED,      /* worse, better, equivalent */
-    WORD_UNDECIDED,    /* "undecided" */
-    WORD_DISTURBED,    /* the time that others took can explain the difference, or hide one */
-    WORD_LIKELY_WORSE, /* the whole interval is past the margin, and not proven over the suite */
-    WORD_LIKELY_BETTER
+/* The word of a verdict: worse, better, equivalent, undecided; or why it is undecided. */
+struct view_word {
+    const char *code, *text; /* "likely-worse", "likely worse" */
+    bool likely; /* the whole interval is past the margin, and not proven over the suite */
+    int rank;    /* of a decision: cases are listed in this order */
 };
-enum view_word view_word(const struct pair *pair);
+const struct view_word *view_word(const struct pair *pair);
 /* For people: "undecided" where the code is "inconclusive". */
 const char *decision_word(enum decision decision);
 struct view_figures view_figures(struct pool *pool, const struct pair *pair);
@@ -135,35 +151,20 @@ struct view_figures view_figures(struct pool *pool, const struct pair *pair);
 const char *view_printable(struct pool *pool, const char *text);
 
 const char *view_percent(struct pool *pool, double share); /* 0.05: "5 %" */
-/* "not comparable: ..."; "B failed: the peer is gone" */
-const char *view_left_text(struct pool *pool, const struct view_left *left);
 
-/* ---- The comparison as a document (view_document.c) ---- */
+/* ---- Writers ---- */
 
-enum view_for {
-    VIEW_TERMINAL, /* the first cases of a component */
-    VIEW_ALL,      /* all of them, and how to read it */
-    VIEW_PAGE,     /* all of them, the others folded */
-    VIEW_COMMENT   /* as a terminal: a comment on GitHub ends at 64 KiB */
-};
-struct document *view_document(struct view *v, enum view_for reader);
-/* all: the equivalent cases, too, and how to read it. 0 or -EIO; so the others. */
-int view_print_text(FILE *out, struct view *v, bool all);
-int view_print_markdown(FILE *out, struct view *v);
-int view_print_html(FILE *out, struct view *v);
+/* Of one comparison, or of n side by side. all: the equivalent cases, too, and how to read it. 0 or
+ * -EIO; so the others. */
+int view_print_text(FILE *out, struct view *views, size_t n, bool all);
+int view_print_markdown(FILE *out, struct view *views, size_t n);
+int view_print_html(FILE *out, struct view *views, size_t n);
+int view_print_csv(FILE *out, struct view *views, size_t n);
+int view_print_json(FILE *out, struct view *views, size_t n);
 /* For a page that has the report's style. */
 int view_print_html_section(FILE *out, struct view *v);
-/* Of any document: the page around it. */
-int view_print_page(FILE *out, const char *title, const char *heading, const struct document *d);
-
-int view_print_csv(FILE *out, struct view *v);
-int view_print_json(FILE *out, struct view *v);
-/* The same in parts, of several comparisons in one file: `first` is a column before the others, and
- * `run` what stands in it, and a key of the object; NULL: there is none. */
-#define VIEW_JSON_SCHEMA 2
-int view_print_csv_head(FILE *out, const char *first);
-int view_print_csv_rows(FILE *out, struct view *v, const char *run);
-json_t *view_json(struct view *v, const char *run);
+/* All that the CSV has of a case, by the same names, into the object. */
+void view_case_json(struct pool *pool, const struct pair *pair, json_t *o);
 
 /* ---- plumb compare --to: reference machines (reference.c) ---- */
 
@@ -202,40 +203,12 @@ const char *reference_text(struct pool *pool, const struct reference *one);
 /* All, with date, commit and machine. 0 or -EIO. */
 int references_print(struct references *r, FILE *out);
 
-/* ---- Three runs and more side by side: each against the first (many.c) ---- */
-
-#define MANY_MAX 8
-
-struct many {
-    size_t n; /* comparisons: of each run but the first with the first */
-    struct pairs pairs[MANY_MAX - 1];
-    struct view views[MANY_MAX - 1];
-};
-
-/* Loads and decides each of 2 to MANY_MAX runs against the first. Levels of alarm and confidence are
- * divided among the comparisons (Bonferroni). As pairs_load(); to be released in any case. */
-int many_load(struct many *m, const struct run_paths *sets, size_t n,
-              const struct pairs_options *options, char *error, size_t len);
-void many_release(struct many *m);
-/* 0 decided; 3 a comparison is undecided; 4 one is incomplete. */
-int many_exit(const struct many *m);
-
-/* 0 or -EIO. */
-int many_print_text(FILE *out, struct many *m, bool all);
-int many_print_markdown(FILE *out, struct many *m);
-int many_print_html(FILE *out, struct many *m);
-int many_print_json(FILE *out, struct many *m);
-int many_print_csv(FILE *out, struct many *m);
-
 /* ---- The sentences of a comparison (view_words.c) ---- */
 
 /* Sides, verdict, basis and obstacles. */
 void words_make(struct view *v);
 /* "1.2 to 1.35"; "1.2" where three digits do not tell them apart. */
 const char *words_range(struct pool *pool, double low, double high);
-/* "Memory, Copies and PCIe" */
-const char *words_list(struct pool *pool, const char *const *words, size_t n);
-
 /* Is the pipe one of "Memory, GPU memory"? */
 bool words_has_pipe(const char *pipes, const char *pipe);
 

@@ -12,25 +12,69 @@
 #include "harness/report/described.h"
 #include "harness/report/show.h"
 
-static bool is_ready(const struct pair *pair)
+const char *const view_letters[VIEWS_MAX + 1] = {"A", "B", "C", "D", "E", "F", "G", "H"};
+
+/* ---- Words for states and verdicts ---- */
+
+/* The enum and this table are all that there is of a state. They are told in this order. */
+static const struct view_state states[] = {
+    [PAIR_READY] = {.code = "compared", .of_a = true, .of_b = true},
+    [PAIR_REFUSED] = {.code = "refused", .says = "not comparable: ", .of_a = true, .of_b = true},
+    [PAIR_LOST_A] = {.code = "lost-a", .of_b = true},
+    [PAIR_LOST_B] = {.code = "lost-b", .of_a = true},
+    [PAIR_LOST_BOTH] = {.code = "lost-both"},
+    [PAIR_TAKEN] = {.code = "taken", .of_a = true, .of_b = true},
+    [PAIR_LEFT_OUT] = {.code = "left-out"}};
+
+const struct view_state *view_state(const struct pair *pair)
 {
-    return pair->state == PAIR_READY;
+    static const struct view_state failed = {.code = "failed-b", .of_a = true};
+
+    return pair->state == PAIR_LOST_B && pair->failed_b ? &failed : &states[pair->state];
 }
 
-static bool is_taken(const struct pair *pair)
+/* By decision, in the order in which cases are listed. */
+static const struct view_word words[] = {
+    [DECISION_WORSE] = {.code = "worse", .text = "worse", .rank = 0},
+    [DECISION_INCONCLUSIVE] = {.code = "undecided", .text = "undecided", .rank = 1},
+    [DECISION_BETTER] = {.code = "better", .text = "better", .rank = 2},
+    [DECISION_EQUIVALENT] = {.code = "equivalent", .text = "equivalent", .rank = 3}};
+
+const char *decision_word(enum decision decision)
 {
-    return pair->state == PAIR_TAKEN;
+    return words[decision].text;
 }
 
-static int rank_of(enum decision decision)
+const struct view_word *view_word(const struct pair *pair)
 {
-    static const int ranks[] = {[DECISION_WORSE] = 0,
-                                [DECISION_INCONCLUSIVE] = 1,
-                                [DECISION_BETTER] = 2,
-                                [DECISION_EQUIVALENT] = 3};
+    static const struct view_word disturbed = {.code = "disturbed", .text = "undecided: disturbed"};
+    static const struct view_word likely[] = {
+        {.code = "likely-better", .text = "likely better", .likely = true},
+        {.code = "likely-worse", .text = "likely worse", .likely = true}};
+    const struct decide_case *c = &pair->decide;
 
-    return ranks[decision];
+    if (c->decision != DECISION_INCONCLUSIVE)
+        return &words[c->decision];
+    if (pair->explained)
+        return &disturbed;
+    if (!c->beyond || c->obstacle != OBSTACLE_NONE)
+        return &words[DECISION_INCONCLUSIVE];
+    return &likely[c->ratio < 1];
 }
+
+size_t view_count(const struct view *v, view_is_fn *is, const struct pair **first)
+{
+    size_t n = 0;
+
+    *first = NULL;
+    for (size_t i = 0; i < v->p->n; i++)
+        if (is(&v->p->all[i])) {
+            *first = n++ ? *first : &v->p->all[i];
+        }
+    return n;
+}
+
+/* ---- Cases by component, and those that were not compared ---- */
 
 /* Cases without a ratio come last; of those that gained, the largest gain comes first. */
 static int by_loss(const void *left, const void *right)
@@ -38,7 +82,7 @@ static int by_loss(const void *left, const void *right)
     const struct pair *a = *(const struct pair *const *)left;
     const struct pair *b = *(const struct pair *const *)right;
     const struct decide_case *x = &a->decide, *y = &b->decide;
-    int order = rank_of(x->decision) - rank_of(y->decision);
+    int order = words[x->decision].rank - words[y->decision].rank;
 
     if (!order)
         order = (isnan(x->ratio) != 0) - (isnan(y->ratio) != 0);
@@ -64,12 +108,12 @@ static void fill_pipes(struct view *v)
 
     v->pipes = pool_alloc(v->pool, n, sizeof(*v->pipes));
     for (size_t i = 0; i < n; i++)
-        if (is_ready(&all[i]) || is_taken(&all[i]))
+        if (all[i].state == PAIR_READY || all[i].state == PAIR_TAKEN)
             find_pipe(v, all[i].pipe)->n_cases++;
     for (size_t i = 0; i < v->n_pipes; i++)
         v->pipes[i].pairs = pool_alloc(v->pool, v->pipes[i].n_cases, sizeof(*v->pipes[i].pairs));
     for (size_t i = 0; i < n; i++)
-        if (is_ready(&all[i])) {
+        if (all[i].state == PAIR_READY) {
             struct view_pipe *pipe = find_pipe(v, all[i].pipe);
             pipe->pairs[pipe->n++] = &all[i];
             v->n_ready++;
@@ -103,7 +147,7 @@ static void fill_pipes(struct view *v)
 /* What B failed comes first: it makes the run incomplete. */
 static int left_rank(const struct pair *pair)
 {
-    return pair->state == PAIR_LOST_B && pair->failed_b ? 0 : (int)pair->state;
+    return view_state(pair) == &states[pair->state] ? (int)pair->state : 0;
 }
 
 static int by_reason(const void *left, const void *right)
@@ -128,7 +172,7 @@ static int by_first(const void *left, const void *right)
 
 static bool lacks(const struct pair *pair)
 {
-    return !pair->failed_b && (pair->state == PAIR_LOST_A || pair->state == PAIR_LOST_B);
+    return !pair->failed_b && view_state(pair)->of_a != view_state(pair)->of_b;
 }
 
 /* The case that the other side has in its place: the one that differs in the fewest parameters. */
@@ -170,7 +214,7 @@ static const char *advice_of(struct view *v, const struct pair *pair)
         return "";
     const struct report_bench *b = pair->bench;
     const char *name = b->params[i], *own = pair->c->params[i], *its = other->c->params[i];
-    char side = pair->state == PAIR_LOST_A ? 'A' : 'B';
+    char side = view_state(other)->of_a ? 'A' : 'B';
 
     if (strchr(own, '*') || strchr(its, '*')) {
         /* A file did not tell the parameter: whoever ran its program may know. */
@@ -183,7 +227,7 @@ static const char *advice_of(struct view *v, const struct pair *pair)
             v->pool,
             "What %c was imported from does not tell '%s', and the other side has %s %s. "
             "If it was the same: plumb import FILE --set %s=%s",
-            open->state == PAIR_LOST_A ? 'B' : 'A', param_name, param_name,
+            view_state(open)->of_a ? 'A' : 'B', param_name, param_name,
             *value ? show_param(v->pool, pair->bench, i, value) : "none", param_name,
             *value ? value : "VALUE");
     }
@@ -209,7 +253,7 @@ static void fill_left(struct view *v)
 
     v->left = pool_alloc(v->pool, v->p->n, sizeof(*v->left));
     for (size_t i = 0; i < v->p->n; i++)
-        if (!is_ready(&v->p->all[i]))
+        if (v->p->all[i].state != PAIR_READY)
             left[n++] = &v->p->all[i];
     qsort(left, n, sizeof(*left), by_reason);
     for (size_t i = 0; i < n; i++) {
@@ -220,14 +264,12 @@ static void fill_left(struct view *v)
             strcmp(last->pairs[0]->reason, pair->reason) != 0) {
             last = &v->left[v->n_left++];
             *last =
-                (struct view_left){.state = pair->state,
-                                   .failed_b = left_rank(pair) == 0,
+                (struct view_left){.state = view_state(pair),
                                    .reason = *pair->reason ? pair->reason : "no reason is given",
-                                   .advice = "",
                                    .pairs = &left[i]};
         }
         last->n++;
-        v->n_failed_b += last->failed_b;
+        v->n_failed_b += !left_rank(pair);
     }
     qsort(v->left, v->n_left, sizeof(*v->left), by_first); /* no order hangs on a sentence */
     for (size_t i = 0; i < v->n_left; i++)
@@ -268,26 +310,23 @@ static bool is_on_network(const struct view *v, const struct view_pipe *pipe)
     return false;
 }
 
-static bool is_of_network(const struct exam_result *finding)
-{
-    const char *area = "";
-
-    exam_find(finding->check->id, &area);
-    return !strcmp(area, "network") || !strcmp(area, "rdma");
-}
-
 /* What plumb doctor finds on the machine of one side alone, and can explain the component. */
 static void add_findings(struct view *v, struct view_pipe *pipe, size_t room, bool of_b)
 {
     struct exam *x = report_exam(&v->p->report, of_b ? v->p->n_a : 0),
                 *other = report_exam(&v->p->report, of_b ? 0 : v->p->n_a);
 
-    for (const struct exam_result *r = x && other ? exam_results(x) : NULL; r; r = r->next)
+    for (const struct exam_result *r = x && other ? exam_results(x) : NULL; r; r = r->next) {
+        const char *area = "";
+
+        exam_find(r->check->id, &area);
+        bool network = !strcmp(area, "network") || !strcmp(area, "rdma");
         if (r->state == EXAM_FOUND && !exam_repeats(x, r) && pipe->n_causes < room &&
             exam_explains(x, r, pipe->name) && !has_finding(other, r) &&
-            (!is_of_network(r) || is_on_network(v, pipe)))
+            (!network || is_on_network(v, pipe)))
             pipe->causes[pipe->n_causes++] =
                 pool_text(v->pool, "found in %s alone: %s", of_b ? "B" : "A", exam_sentence(x, r));
+    }
 }
 
 #define FINDINGS_MAX 6 /* of a component, of both sides */
@@ -332,8 +371,19 @@ static void find_margin(struct view *v)
         }
 }
 
-int view_exit(const struct view *v)
+int view_exit(const struct view *v, size_t n)
 {
+    int exit = EXIT_GOOD;
+
+    /* Side by side no run is judged: a case that is worse hides nothing of what is missing. */
+    for (size_t i = 0; n > 1 && i < n; i++) {
+        if (v[i].incomplete)
+            return EXIT_INCOMPLETE;
+        if (v[i].n_taken || v[i].p->overall.n_inconclusive || !v[i].n_ready)
+            exit = EXIT_UNDECIDED;
+    }
+    if (n > 1)
+        return exit;
     if (v->p->overall.n_worse)
         return EXIT_BAD;
     /* A reference was measured by the suite of its day. */
@@ -391,35 +441,6 @@ static const char *number(struct pool *pool, double value, int decimals)
                                         : document_number(pool, value);
 }
 
-const char *decision_word(enum decision decision)
-{
-    return decision == DECISION_INCONCLUSIVE ? "undecided" : decision_name(decision);
-}
-
-enum view_word view_word(const struct pair *pair)
-{
-    const struct decide_case *c = &pair->decide;
-
-    if (c->decision != DECISION_INCONCLUSIVE)
-        return WORD_DECIDED;
-    if (pair->explained)
-        return WORD_DISTURBED;
-    if (!c->beyond || c->obstacle != OBSTACLE_NONE)
-        return WORD_UNDECIDED;
-    return c->ratio < 1 ? WORD_LIKELY_WORSE : WORD_LIKELY_BETTER;
-}
-
-static const char *word_text(const struct pair *pair)
-{
-    static const char *const words[] = {[WORD_UNDECIDED] = "undecided",
-                                        [WORD_DISTURBED] = "undecided: disturbed",
-                                        [WORD_LIKELY_WORSE] = "likely worse",
-                                        [WORD_LIKELY_BETTER] = "likely better"};
-    enum view_word word = view_word(pair);
-
-    return word == WORD_DECIDED ? decision_name(pair->decide.decision) : words[word];
-}
-
 struct view_figures view_figures(struct pool *pool, const struct pair *pair)
 {
     const struct decide_case *c = &pair->decide;
@@ -436,7 +457,7 @@ struct view_figures view_figures(struct pool *pool, const struct pair *pair)
     struct view_figures f = {
         .ratio = number(pool, c->ratio, decimals),
         .interval = "",
-        .verdict = word_text(pair),
+        .verdict = view_word(pair)->text,
         .more = "",
         .detectable =
             c->detectable > 0.995 ? "over 99 %"
@@ -455,151 +476,17 @@ struct view_figures view_figures(struct pool *pool, const struct pair *pair)
     return f;
 }
 
-const char *view_left_text(struct pool *pool, const struct view_left *left)
-{
-    return pool_text(pool, "%s%s", left->state == PAIR_REFUSED ? "not comparable: " : "",
-                     left->reason);
-}
-
-/* ---- What to know before believing a comparison ---- */
-
-#define REMARKS_MAX 6
-
-static void remark(struct view *v, const char *text)
-{
-    v->remarks[v->n_remarks++] = view_printable(v->pool, text);
-}
-
-static const char *command_of(const struct view *v, size_t run)
-{
-    const json_t *against = json_object_get(v->p->report.runs[run].meta, "against");
-    const char *command = json_string_value(json_object_get(against, "command"));
-
-    return command ? command : "";
-}
-
-/* What was measured in turn on the side that begins with this run: "what 'ssh guest plumb' starts"
- */
-static const char *target_text(struct view *v, size_t first)
-{
-    size_t end = first < v->p->n_a ? v->p->n_a : v->p->report.n_runs;
-    const char *command = command_of(v, first), *more = "";
-
-    for (size_t run = first + 1; run < end; run++)
-        if (strcmp(command, command_of(v, run)) != 0)
-            more = " in one run, and another target in others";
-    return *command ? pool_text(v->pool, "what '%s' starts%s", command, more)
-                    : pool_text(v->pool, "the plumb that led the run%s", more);
-}
-
-/* The first case of those that lost launches: "'triad': 1 of 5 launches of B failed" */
-static const char *thinned_text(struct view *v)
-{
-    for (size_t i = 0; i < v->p->n; i++)
-        if (v->p->all[i].failed_b &&
-            (v->p->all[i].state == PAIR_READY || v->p->all[i].state == PAIR_TAKEN))
-            return pool_text(v->pool, "'%s', %s", v->p->all[i].label, v->p->all[i].reason);
-    return "";
-}
-
-/* Of the cases that have a ratio, how many rest on the differences of launches that stood next to
- * each other; the first that does not; and whether any of these rests on what varies between runs.
- */
-struct turns {
-    size_t n_paired, n_alone;
-    const struct pair *alone;
-    bool alone_by_runs;
-};
-
-static struct turns count_turns(const struct view *v)
-{
-    struct turns t = {0};
-
-    for (size_t i = 0; i < v->p->n; i++) {
-        const struct pair *pair = &v->p->all[i];
-
-        if (pair->state != PAIR_READY || !isfinite(pair->decide.ratio))
-            continue;
-        if (pair->decide.by_pairs) {
-            t.n_paired++;
-            continue;
-        }
-        t.alone = t.n_alone++ ? t.alone : pair;
-        t.alone_by_runs |= pair->decide.by_runs;
-    }
-    return t;
-}
-
-/* "; not so in 2 cases, such as 'triad': ..." */
-static const char *alone_text(struct view *v, const struct turns *t)
-{
-    if (!t->n_alone)
-        return "";
-    return pool_text(v->pool,
-                     "; not so in %s%s '%s': a launch says the case twice, or not two of its "
-                     "launches have a partner, and each side stands by itself",
-                     show_count(v->pool, t->n_alone, "case"), t->n_alone > 1 ? ", such as" : ",",
-                     t->alone->label);
-}
-
-static const char *in_turn_text(struct view *v, const struct turns *t)
-{
-    const char *several =
-        v->p->n_a > 1
-            ? pool_text(v->pool, ": how they vary from one to another of %zu pairs of runs",
-                        v->p->n_a)
-            : "";
-    const char *used =
-        t->n_paired
-            ? pool_text(v->pool,
-                        "each launch of B stood next to one of A, and the differences of the two "
-                        "make the intervals%s",
-                        several)
-            : "but in no case do the intervals come from the differences of two launches next to "
-              "each other";
-
-    return pool_text(v->pool, "measured in turn: %s%s; A is %s, B is %s", used, alone_text(v, t),
-                     target_text(v, 0), target_text(v, v->p->n_a));
-}
-
-/* "": none, or nothing was measured in turn. */
-static const char *unused_turn_text(struct view *v)
-{
-    size_t first, n = pairs_without_partner(v->p, &first);
-
-    if (!n)
-        return "";
-    return pool_text(v->pool,
-                     "runs here were measured in turn, and are compared as if they were not: "
-                     "'%s'%s no partner on the other side; name that, too, or leave it out",
-                     v->p->report.runs[first].path,
-                     n > 1 ? pool_text(v->pool, " (and %zu more) has", n - 1) : " has");
-}
-
-static void words_remarks(struct view *v)
-{
-    const struct turns turns = count_turns(v);
-    const char *unused = unused_turn_text(v);
-
-    v->remarks = pool_alloc(v->pool, REMARKS_MAX, sizeof(*v->remarks));
-    if (v->p->in_turn && v->n_ready)
-        remark(v, in_turn_text(v, &turns));
-    if (v->p->n_a == 1 && v->p->n_b == 1 && v->n_ready && (turns.n_alone || !turns.n_paired))
-        remark(v, "one run a side: the intervals do not hold how two moments of one machine differ "
-                  "(boot, neighbours, temperature). Several runs a side do (plumb compare A1 A2 "
-                  "--against B1 B2), and so does plumb run --against");
-    if (*unused && v->n_ready)
-        remark(v, unused);
-    if (turns.alone_by_runs)
-        remark(v, "where a side has several runs, what varies between runs makes the intervals, "
-                  "not what varies between launches");
-    if (v->n_thinned)
-        remark(v, pool_text(v->pool, "some launches of B failed in %s%s: %s",
-                            show_count(v->pool, v->n_thinned, "case"),
-                            v->n_thinned > 1 ? ", such as" : "", thinned_text(v)));
-}
-
 /* ---- All of it ---- */
+
+static bool failed_a(const struct pair *pair)
+{
+    return pair->failed_a;
+}
+
+static bool is_thinned(const struct pair *pair)
+{
+    return pair->failed_b && (pair->state == PAIR_READY || pair->state == PAIR_TAKEN);
+}
 
 void view_make(struct pairs *p, const struct reference *reference, struct view *v)
 {
@@ -612,13 +499,16 @@ void view_make(struct pairs *p, const struct reference *reference, struct view *
     fill_causes(v);
     v->state = pairs_unfinished(p, &v->n_unfinished);
     for (size_t i = 0; i < p->n; i++) {
-        bool lost = p->all[i].state == PAIR_LOST_B && !p->all[i].failed_b;
+        const struct pair *pair = &p->all[i];
 
-        v->n_lacking += lost || p->all[i].state == PAIR_REFUSED;
-        v->n_thinned += (is_ready(&p->all[i]) || is_taken(&p->all[i])) && p->all[i].failed_b;
-        v->n_taken += is_taken(&p->all[i]);
+        v->n_lacking += pair->state == PAIR_REFUSED || (pair->state == PAIR_LOST_B && lacks(pair));
+        v->n_taken += pair->state == PAIR_TAKEN;
     }
+    const struct pair *first;
+
+    v->n_thinned = view_count(v, is_thinned, &v->thinned);
+    v->incomplete = view_count(v, failed_a, &first) || v->n_failed_b || v->n_lacking ||
+                    v->n_thinned || v->n_unfinished;
     find_margin(v);
     words_make(v);
-    words_remarks(v);
 }

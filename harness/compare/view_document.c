@@ -10,14 +10,22 @@
 #include "harness/document/plot.h"
 #include "harness/forecast/versus.h"
 #include "harness/report/assets.h"
-#include "harness/report/show.h"
+#include "harness/text.h"
 
 #define NAMED_MAX 3 /* cases that are named of those left out for one reason */
+
+enum view_for {
+    VIEW_TERMINAL, /* the first cases of a component */
+    VIEW_ALL,      /* all of them, and how to read it */
+    VIEW_PAGE,     /* all of them, the others folded */
+    VIEW_COMMENT   /* as a terminal: a comment on GitHub ends at 64 KiB */
+};
 
 /* A document in the making. */
 struct composing {
     struct document *d;
-    struct view *v;
+    struct view *v; /* n of them, side by side; the first */
+    size_t n;
     struct pool *pool;
     enum view_for reader;
     const char *common; /* what differs in every case that is shown, said once; "" */
@@ -66,7 +74,7 @@ static const char *side_disturbed(const struct composing *m, bool of_b)
     if (!n)
         return "";
     return pool_text(m->pool, "%s in %zu of %s%s, such as '%s' (%s)", of_b ? "B" : "A", n,
-                     show_count(m->pool, m->v->n_ready, "case"),
+                     text_count(m->v->n_ready, "case").text,
                      alone == n ? " (the other side not)"
                      : alone    ? pool_text(m->pool, " (%zu times alone)", alone)
                                 : "",
@@ -92,7 +100,7 @@ static const char *within_text(const struct composing *m)
         n++;
     }
     return n ? pool_text(m->pool, "a loss is proven in %s, %s%s in '%s'",
-                         show_count(m->pool, n, "equivalent case"), n > 1 ? "at most " : "",
+                         text_count(n, "equivalent case").text, n > 1 ? "at most " : "",
                          document_percent(m->pool, 100 * (1 - most->decide.ratio)), most->label)
              : "";
 }
@@ -102,7 +110,7 @@ static void add_answers(const struct composing *m)
     struct view *v = m->v;
     const char *a = side_disturbed(m, false), *b = side_disturbed(m, true);
     const char *within = within_text(m);
-    bool act = view_exit(v) == EXIT_BAD || view_exit(v) == EXIT_INCOMPLETE;
+    bool act = view_exit(v, 1) == EXIT_BAD || view_exit(v, 1) == EXIT_INCOMPLETE;
 
     document_answer(m->d, "Verdict", v->name, act ? TONE_LOW : TONE_NONE, v->verdict);
     if (v->versus)
@@ -115,8 +123,7 @@ static void add_answers(const struct composing *m)
     if (v->reference)
         document_answer(m->d, "Reference", "", TONE_NONE, reference_text(m->pool, v->reference));
     if (*a || *b)
-        document_answer(m->d, "Disturbed", "", TONE_NONE,
-                        pool_text(m->pool, "%s%s%s", a, *a && *b ? "; " : "", b));
+        document_answer(m->d, "Disturbed", "", TONE_NONE, pool_join(m->pool, a, "; ", b));
     if (*within)
         document_answer(m->d, "In margin", "", TONE_NONE, within);
     for (size_t i = 0; i < v->n_remarks; i++)
@@ -124,11 +131,6 @@ static void add_answers(const struct composing *m)
 }
 
 /* ---- the components */
-
-static struct cell count_cell(const struct composing *m, size_t n)
-{
-    return cell_text(pool_text(m->pool, "%zu", n));
-}
 
 static void add_components(const struct composing *m)
 {
@@ -149,9 +151,9 @@ static void add_components(const struct composing *m)
         struct cell *row = document_row(t);
 
         row[0] = cell_text(pipe->name);
-        row[1] = count_cell(m, pipe->n_cases);
+        row[1] = cell_text(pool_text(m->pool, "%zu", pipe->n_cases));
         for (size_t k = 0; k < 4; k++) {
-            row[2 + k] = count_cell(m, pipe->counts[order[k]]);
+            row[2 + k] = cell_text(pool_text(m->pool, "%zu", pipe->counts[order[k]]));
             row[2 + k].tone = pipe->counts[order[k]] ? tone_of(order[k]) : TONE_NONE;
         }
         row[6] = cell_text(pipe->worst ? view_figures(v->pool, pipe->worst).both : "no ratio");
@@ -225,7 +227,7 @@ static const char *caution(const struct pair *pair)
         return "A alone was disturbed. The disturbance explains a part of the gain at most.";
     if (pair->decide.decision == DECISION_EQUIVALENT && a != b)
         return "One side alone was disturbed. On a quiet machine, the two may differ more.";
-    if (view_word(pair) == WORD_LIKELY_WORSE || view_word(pair) == WORD_LIKELY_BETTER)
+    if (view_word(pair)->likely)
         return "The whole interval is past the margin. Among all cases, chance alone makes one "
                "such interval likely.";
     return "";
@@ -266,9 +268,8 @@ static void add_fold(const struct composing *m, const struct view_pipe *pipe, si
                      size_t to, const char *what)
 {
     if (from < to) {
-        const char *count = show_count(m->pool, to - from, what);
-        struct document *fold =
-            document_fold(m->d, pool_text(m->pool, "%s: %s", pipe->name, count));
+        struct document *fold = document_fold(
+            m->d, pool_text(m->pool, "%s: %s", pipe->name, text_count(to - from, what).text));
 
         add_cases(m, document_table(fold, columns_of(m), CELLS), pipe, from, to);
     }
@@ -296,7 +297,7 @@ static void add_all_cases(const struct composing *m)
     }
     if ((n || m->reader == VIEW_PAGE) && *m->common)
         document_item(m->d, pool_text(m->pool, "all %s differ in this: %s",
-                                      show_count(m->pool, v->n_ready, "case"), m->common));
+                                      text_count(v->n_ready, "case").text, m->common));
     for (size_t i = 0; i < v->n_pipes && m->reader != VIEW_ALL; i++) {
         /* A terminal and a comment say how many there are; a page folds them. */
         const struct view_pipe *pipe = &v->pipes[i];
@@ -312,9 +313,9 @@ static void add_all_cases(const struct composing *m)
         }
     }
     if (m->reader == VIEW_TERMINAL && v->p->overall.n_equivalent)
-        document_item(
-            m->d, pool_text(m->pool, "%s: --all lists them",
-                            show_count(m->pool, v->p->overall.n_equivalent, "equivalent case")));
+        document_item(m->d,
+                      pool_text(m->pool, "%s: --all lists them",
+                                text_count(v->p->overall.n_equivalent, "equivalent case").text));
 }
 
 /* ---- the forest: the first cases of each component as ratios with their intervals */
@@ -423,7 +424,7 @@ static const char *pipes_with(const struct composing *m, size_t first, const cha
         for (size_t k = 0; k < v->pipes[i].n_causes; k++)
             if (!strcmp(v->pipes[i].causes[k], cause))
                 names[n++] = v->pipes[i].name;
-    return words_list(m->pool, names, n);
+    return pool_list(m->pool, names, n, VIEW_NAMES, ", ");
 }
 
 static void add_causes(const struct composing *m)
@@ -461,27 +462,82 @@ static void add_causes(const struct composing *m)
 
 /* ---- what differs, and what was not compared */
 
+/* A row of each thing that one of the comparisons has. `key`: equal in all of them. */
+struct rows {
+    struct document_table *t;
+    const char **keys;
+    struct cell **cells;
+    size_t n;
+};
+
+static struct rows rows_new(const struct composing *m, struct document *d,
+                            const struct document_column *columns, size_t n_columns, size_t most)
+{
+    return (struct rows){.t = document_table(d, columns, n_columns),
+                         .keys = pool_alloc(m->pool, most, sizeof(char *)),
+                         .cells = pool_alloc(m->pool, most, sizeof(struct cell *))};
+}
+
+/* NULL: it has none, and is not to get one. */
+static struct cell *row_of(struct rows *r, const char *key, bool add, bool *is_new)
+{
+    size_t i = 0;
+
+    while (i < r->n && strcmp(r->keys[i], key) != 0)
+        i++;
+    *is_new = i == r->n && add;
+    if (!*is_new)
+        return i < r->n ? r->cells[i] : NULL;
+    r->keys[r->n] = key;
+    return r->cells[r->n++] = document_row(r->t);
+}
+
+/* Columns by these names, then one a side. */
+static struct document_column *columns_beside(const struct composing *m,
+                                              const struct document_column *first, size_t n,
+                                              bool numbers)
+{
+    struct document_column *columns = pool_alloc(m->pool, n + m->n + 2, sizeof(*columns));
+
+    memcpy(columns, first, n * sizeof(*columns));
+    for (size_t i = 0; i <= m->n; i++)
+        columns[n + i] = (struct document_column){view_letters[i], COLUMN_STAYS, numbers};
+    return columns;
+}
+
+static const char *known(const char *text)
+{
+    return *text ? text : "not known";
+}
+
 static void add_differences(const struct composing *m)
 {
-    static const struct document_column columns[] = {{"What", COLUMN_STAYS, false},
-                                                     {"A", COLUMN_STAYS, false},
-                                                     {"B", COLUMN_STAYS, false},
-                                                     {"May affect", COLUMN_GOES_LAST, false}};
-    const struct view *v = m->v;
+    static const struct document_column what = {"What", COLUMN_STAYS, false};
+    struct document_column *columns = columns_beside(m, &what, 1, false);
+    size_t most = 0, affects = m->n + 2;
+    bool is_new;
 
-    if (!v->n_differences)
+    columns[affects] = (struct document_column){"May affect", COLUMN_GOES_LAST, false};
+    for (size_t i = 0; i < m->n; i++)
+        most += m->v[i].n_differences;
+    if (!most)
         return;
-    document_heading(m->d, 3, "What differs between the two sides", "");
-    struct document_table *t = document_table(m->d, columns, 4);
-    for (size_t i = 0; i < v->n_differences; i++) {
-        const struct machine_difference *d = &v->differences[i];
-        struct cell *row = document_row(t);
+    document_heading(
+        m->d, 3, m->n > 1 ? "What differs among the runs" : "What differs between the two sides",
+        "");
+    struct rows rows = rows_new(m, m->d, columns, affects + (m->n == 1), most);
+    for (size_t i = 0; i < m->n; i++)
+        for (size_t k = 0; k < m->v[i].n_differences; k++) {
+            const struct machine_difference *d = &m->v[i].differences[k];
+            struct cell *row = row_of(&rows, d->what, true, &is_new);
 
-        row[0] = cell_text(d->what);
-        row[1] = cell_text(*d->a ? d->a : "not known");
-        row[2] = cell_text(*d->b ? d->b : "not known");
-        row[3] = cell_text(*d->pipes ? d->pipes : "all");
-    }
+            for (size_t side = 0; is_new && side <= m->n; side++) /* but where it differs, as A */
+                row[1 + side] = cell_text(known(d->a));
+            row[0] = cell_text(d->what);
+            row[2 + i] = cell_text(known(d->b));
+            if (m->n == 1)
+                row[affects] = cell_text(*d->pipes ? d->pipes : "all");
+        }
 }
 
 static void add_left(const struct composing *m)
@@ -493,21 +549,19 @@ static void add_left(const struct composing *m)
     for (size_t i = 0; i < v->n_left; i++) {
         const struct view_left *left = &v->left[i];
         size_t most = m->reader == VIEW_ALL ? left->n : NAMED_MAX;
-        const char *names = "";
+        const char **labels = pool_alloc(m->pool, left->n, sizeof(*labels));
 
-        for (size_t k = 0; k < left->n && k < most; k++)
-            names = pool_text(m->pool, "%s%s%s", names, k ? "; " : "", left->pairs[k]->label);
-        document_item(
-            m->d,
-            pool_text(m->pool, "%s: %s%s%s (%s)", show_count(m->pool, left->n, "case"),
-                      view_left_text(m->pool, left), *left->advice ? ". " : "", left->advice,
-                      left->n > most ? pool_text(m->pool, "%s; and %zu more", names, left->n - most)
-                                     : names));
-        if (m->reader != VIEW_PAGE || left->n <= NAMED_MAX)
-            continue;
-        struct document *fold = document_fold(m->d, show_count(m->pool, left->n, "case"));
         for (size_t k = 0; k < left->n; k++)
-            document_item(fold, left->pairs[k]->label);
+            labels[k] = left->pairs[k]->label;
+        document_item(m->d, pool_text(m->pool, "%s: %s%s (%s)", text_count(left->n, "case").text,
+                                      left->state->says ? left->state->says : "",
+                                      pool_join(m->pool, left->reason, ". ", left->advice),
+                                      pool_list(m->pool, labels, left->n, most, "; ")));
+        if (m->reader != VIEW_PAGE || left->n <= NAMED_MAX + 1)
+            continue;
+        struct document *fold = document_fold(m->d, text_count(left->n, "case").text);
+        for (size_t k = 0; k < left->n; k++)
+            document_item(fold, labels[k]);
     }
 }
 
@@ -534,18 +588,178 @@ static void add_explanation(const struct composing *m)
     document_terms(fold, terms, sizeof(terms) / sizeof(*terms));
 }
 
-struct document *view_document(struct view *v, enum view_for reader)
-{
-    const struct composing m = {document_new(v->pool), v, v->pool, reader, common_of(v)};
+/* ---- Three runs and more side by side: each against the first ---- */
 
+/* "0.896 to 0.903: 20 worse": the ratios in the component, and what they come to. */
+static const char *pipe_text(struct pool *pool, const struct view_pipe *pipe)
+{
+    double low = INFINITY, high = 0;
+    const char *text, *counts = "";
+
+    for (size_t i = 0; i < pipe->n; i++) {
+        low = fmin(low, pipe->pairs[i]->decide.ratio);
+        high = fmax(high, pipe->pairs[i]->decide.ratio);
+    }
+    if (low > high)
+        return "";
+    text = words_range(pool, low, high);
+    for (int d = 0; d < VIEW_DECISIONS; d++)
+        if (pipe->counts[d])
+            counts = pool_join(
+                pool, counts, ", ",
+                pool_text(pool, "%zu %s", pipe->counts[d], decision_word((enum decision)d)));
+    return pool_join(pool, text, ": ", counts);
+}
+
+static void add_components_beside(const struct composing *m)
+{
+    static const struct document_column first[] = {{"Component", COLUMN_STAYS, false},
+                                                   {"Cases", COLUMN_STAYS, true}};
+    size_t most = 0;
+    bool is_new;
+
+    for (size_t i = 0; i < m->n; i++)
+        most += m->v[i].n_pipes;
+    struct rows rows = rows_new(m, m->d, columns_beside(m, first, 2, true), m->n + 3, most);
+    for (size_t i = 0; i < m->n; i++)
+        for (size_t k = 0; k < m->v[i].n_pipes; k++) {
+            const struct view_pipe *pipe = &m->v[i].pipes[k];
+            struct cell *row = row_of(&rows, pipe->name, true, &is_new);
+
+            if (is_new) {
+                row[0] = cell_text(pipe->name);
+                row[1] = cell_text(pool_text(m->pool, "%zu", pipe->n_cases));
+                row[2] = cell_text("1");
+            }
+            row[3 + i] = cell_text(pipe_text(m->pool, pipe));
+        }
+}
+
+/* Equivalent in all runs: there is nothing to choose from. A case stands as a rule at the same place
+ * of all comparisons. */
+static bool is_even(const struct composing *m, const char *key, size_t near)
+{
+    size_t even = 0;
+
+    for (size_t i = 0; i < m->n && even == i; i++) {
+        const struct pairs *p = m->v[i].p;
+
+        for (size_t k = 0; k < p->n && even == i; k++) {
+            const struct pair *pair = &p->all[(near + k) % p->n];
+
+            if (strcmp(pair->key, key) != 0)
+                continue;
+            even += pair->state == PAIR_READY && pair->decide.decision == DECISION_EQUIVALENT;
+            break;
+        }
+    }
+    return even == m->n;
+}
+
+/* The cases of A that are even, or the others. Returns how many there are. */
+static size_t add_cases_beside(const struct composing *m, struct document *d, bool even)
+{
+    static const struct document_column first[] = {{"Component", COLUMN_STAYS, false},
+                                                   {"Case", COLUMN_STAYS, false}};
+    size_t most = 0;
+    bool is_new;
+
+    for (size_t i = 0; i < m->n; i++)
+        most += m->v[i].p->n;
+    struct rows rows = rows_new(m, d, columns_beside(m, first, 2, true), m->n + 3, most);
+    for (size_t i = 0; i < m->n; i++)
+        for (size_t k = 0; k < m->v[i].p->n; k++) {
+            const struct pair *pair = &m->v[i].p->all[k];
+            bool shown = view_state(pair)->of_a && is_even(m, pair->key, k) == even;
+            struct cell *row = row_of(&rows, pair->key, shown, &is_new);
+
+            if (is_new) {
+                row[0] = cell_text(pair->pipe);
+                row[1] = cell_text(pair->label);
+            }
+            if (!row)
+                continue;
+            struct view_figures f = view_figures(m->pool, pair);
+            row[3 + i] =
+                cell_text(pair->state == PAIR_READY ? pool_text(m->pool, "%s %s", f.both, f.verdict)
+                                                    : "not compared");
+            if (pair->state == PAIR_READY)
+                row[2] = value_cell(m, decide_value_a(&pair->decide), pair->c->unit);
+        }
+    return rows.n;
+}
+
+static void add_beside(const struct composing *m)
+{
+    struct document *hidden = document_new(m->pool);
+
+    document_answer(m->d, "A", "", TONE_NONE, m->v->a);
+    for (size_t i = 0; i < m->n; i++) {
+        const struct view *v = &m->v[i];
+        const struct decide_overall *o = &v->p->overall;
+        size_t left = v->n_failed_b + v->n_lacking;
+        const char *text = pool_text(
+            m->pool, "%s: %zu worse, %zu better, %zu equivalent, %zu undecided of %s%s%s%s", v->b,
+            o->n_worse, o->n_better, o->n_equivalent, o->n_inconclusive + v->n_taken,
+            text_count(v->n_ready + v->n_taken, "case").text,
+            left ? pool_text(m->pool, "; no value in %s", text_count(left, "case").text) : "",
+            v->n_thinned ? pool_text(m->pool, "; some launches failed in %s",
+                                     text_count(v->n_thinned, "case").text)
+                         : "",
+            v->n_unfinished ? "; not measured to its end" : "");
+
+        document_answer(m->d, view_letters[i + 1],
+                        v->incomplete ? "incomplete" : decision_word(o->decision),
+                        v->incomplete ? TONE_LOW : TONE_NONE, text);
+    }
+    document_answer(m->d, "Rests on", "", TONE_NONE,
+                    pool_text(m->pool,
+                              "%zu comparisons with A; intervals and proof hold over all of them "
+                              "(%.1f %% each)",
+                              m->n, 100 - 5.0 / (double)m->n));
+    add_components_beside(m);
+    document_heading(m->d, 3, "Cases", "");
+    add_cases_beside(m, m->d, false);
+    size_t even = add_cases_beside(m, hidden, true);
+    const char *count =
+        pool_text(m->pool, "%s in which all runs are equivalent", text_count(even, "case").text);
+    if (even && (m->reader == VIEW_PAGE || m->reader == VIEW_ALL))
+        add_cases_beside(m, document_fold(m->d, count), true);
+    else if (even)
+        document_item(m->d, pool_text(m->pool, "%s%s", count,
+                                      m->reader == VIEW_TERMINAL ? ": --all lists them" : ""));
+    document_paragraph(m->d, "A has its value, each other run its ratio to A, with interval and "
+                             "verdict; inverted where lower is better: below 1, A is better.");
+    for (size_t i = 0; i < m->n; i++)
+        for (size_t k = 0; k < m->v[i].n_left; k++) {
+            const struct view_left *left = &m->v[i].left[k];
+
+            document_item(m->d, pool_text(m->pool, "%s: %s not compared, such as '%s': %s",
+                                          view_letters[i + 1], text_count(left->n, "case").text,
+                                          left->pairs[0]->label, left->reason));
+        }
+    add_differences(m);
+}
+
+/* ---- all of it */
+
+static struct document *document_of(struct view *views, size_t n, enum view_for reader)
+{
+    struct pool *pool = views->pool;
+    const struct composing m = {document_new(pool), views, n, pool, reader, common_of(views)};
+
+    if (n > 1) {
+        add_beside(&m);
+        return m.d;
+    }
     add_answers(&m);
     add_components(&m);
-    for (size_t i = 0; i < v->n_pipes && reader == VIEW_PAGE; i++)
-        if (v->pipes[i].n_first)
-            add_forest(&m, &v->pipes[i]);
+    for (size_t i = 0; i < views->n_pipes && reader == VIEW_PAGE; i++)
+        if (views->pipes[i].n_first)
+            add_forest(&m, &views->pipes[i]);
     add_all_cases(&m);
-    for (size_t i = 0; i < v->n_obstacles; i++)
-        document_item(m.d, v->obstacles[i]);
+    for (size_t i = 0; i < views->n_obstacles; i++)
+        document_item(m.d, views->obstacles[i]);
     add_causes(&m);
     add_differences(&m);
     add_left(&m);
@@ -555,39 +769,46 @@ struct document *view_document(struct view *v, enum view_for reader)
 
 /* ---- writers */
 
-int view_print_text(FILE *out, struct view *v, bool all)
+int view_print_text(FILE *out, struct view *views, size_t n, bool all)
 {
     struct document_terminal terminal = document_terminal_of(out);
 
     terminal.folds = all;
-    return document_write_terminal(view_document(v, all ? VIEW_ALL : VIEW_TERMINAL), &terminal,
+    return document_write_terminal(document_of(views, n, all ? VIEW_ALL : VIEW_TERMINAL), &terminal,
                                    out);
 }
 
-static const char *title_of(struct view *v)
+/* "guest against bare", "a, b and c"; with the verdict in a word before the first. */
+static const char *title_of(struct view *views, size_t n, bool verdict)
 {
-    return pool_text(v->pool, "%s against %s", v->name_b, v->name_a);
+    const char *names[VIEWS_MAX + 1] = {views->name_a};
+
+    for (size_t i = 0; i < n; i++)
+        names[i + 1] = views[i].name_b;
+    return n > 1 ? pool_list(views->pool, names, n + 1, VIEW_NAMES, ", ")
+                 : pool_text(views->pool, "%s%s%s against %s", verdict ? views->name : "",
+                             verdict ? ": " : "", views->name_b, views->name_a);
 }
 
-int view_print_markdown(FILE *out, struct view *v)
+int view_print_markdown(FILE *out, struct view *views, size_t n)
 {
-    struct document *head = document_new(v->pool);
+    struct document *head = document_new(views->pool);
 
-    document_heading(head, 2, pool_text(v->pool, "%s: %s", v->name, title_of(v)), "");
+    document_heading(head, 2, title_of(views, n, true), "");
     document_write_markdown(head, out);
     fputc('\n', out);
-    return document_write_markdown(view_document(v, VIEW_COMMENT), out);
+    return document_write_markdown(document_of(views, n, VIEW_COMMENT), out);
 }
 
 int view_print_html_section(FILE *out, struct view *v)
 {
     fputs("<section id='verdicts'>\n<h2>Verdicts</h2>\n", out);
-    int err = document_write_html(view_document(v, VIEW_PAGE), out);
+    int err = document_write_html(document_of(v, 1, VIEW_PAGE), out);
     fputs("</section>\n", out);
     return err;
 }
 
-int view_print_page(FILE *out, const char *title, const char *heading, const struct document *d)
+int view_print_html(FILE *out, struct view *views, size_t n)
 {
     fputs("<!doctype html>\n<html lang='en'>\n<head>\n<meta charset='utf-8'>\n"
           "<meta name='viewport' content='width=device-width, initial-scale=1'>\n"
@@ -596,26 +817,18 @@ int view_print_page(FILE *out, const char *title, const char *heading, const str
           "'unsafe-inline'; img-src data:\">\n"
           "<link rel='icon' href='data:,'>\n<title>",
           out);
-    html_print(out, "%s - Plumbline", title);
+    html_print(out, "%s - Plumbline", title_of(views, n, true));
     fputs("</title>\n<style>\n", out);
     fputs(asset_style, out);
     fputs(document_style, out);
     html_print(out,
                "</style>\n</head>\n<body>\n<header>\n<h1>Plumbline comparison: %s</h1>\n"
                "</header>\n<main>\n<section id='verdicts'>\n",
-               heading);
-    int err = document_write_html(d, out);
+               title_of(views, n, false));
+    int err = document_write_html(document_of(views, n, VIEW_PAGE), out);
     fputs("</section>\n</main>\n<footer>Made by plumb " PLUMB_VERSION
           ". This page holds all that it shows and asks for nothing else.</footer>\n</body>\n"
           "</html>\n",
           out);
     return err ? err : ferror(out) ? -EIO : 0;
-}
-
-int view_print_html(FILE *out, struct view *v)
-{
-    const char *title = title_of(v);
-
-    return view_print_page(out, pool_text(v->pool, "%s: %s", v->name, title), title,
-                           view_document(v, VIEW_PAGE));
 }

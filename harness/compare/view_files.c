@@ -7,128 +7,112 @@
 #include "harness/compare/compare.h"
 #include "harness/forecast/versus.h"
 
-/* A comparison as CSV: a line a case, whatever became of it; an empty cell is what cannot be
- * told. */
+#define VIEW_JSON_SCHEMA 3
+#define MANY_JSON_SCHEMA 4
 
-static const char header[] =
-    "pipe,key,label,state,verdict,proven,beyond,ratio,ratio_low,ratio_high,margin,a_value,b_value,"
-    "unit,a_runs,a_launches,b_runs,b_launches,p_worse,p_better,more,more_of,detectable_loss,"
-    "reason,differs,by_pairs,word,a_steal_percent,b_steal_percent,a_taken,b_taken,judged_by,"
-    "a_sustained,b_sustained,code\n";
+/* ---- What both formats have of a case ---- */
 
-static void put_number(FILE *out, double value)
+/* MORE: a count of which 0 is none. RUNS, LAUNCHES: of a side. */
+enum kind { TEXT, WORD, FLAG, NUMBER, COUNT, MORE, RUNS, LAUNCHES };
+
+/* A column of the CSV and a key of the JSON: the CSV is written from the JSON's values, and an empty
+ * cell is a null: what cannot be told. */
+struct field {
+    const char *name;
+    enum kind kind;
+    size_t at;                                    /* in struct pair */
+    const char *(*word)(const struct pair *pair); /* of WORD; NULL: there is none */
+    bool decided;                                 /* only of a case that was compared */
+};
+
+static const char *state_word(const struct pair *pair)
 {
-    fputc(',', out);
-    if (isfinite(value))
-        fprintf(out, "%.9g", value);
+    return view_state(pair)->code;
 }
 
-static void put_count(FILE *out, const struct decide_side *side)
+static const char *unit_word(const struct pair *pair)
 {
-    size_t runs = 0, launches = 0;
+    return pair->c->unit;
+}
 
-    for (size_t i = 0; i < side->n; i++) {
-        runs += side->runs[i].n > 0;
-        launches += side->runs[i].n;
+static const char *verdict_word(const struct pair *pair)
+{
+    return decision_name(pair->decide.decision);
+}
+
+static const char *code_word(const struct pair *pair)
+{
+    return view_word(pair)->code;
+}
+
+static const char *more_of_word(const struct pair *pair)
+{
+    const struct decide_case *c = &pair->decide;
+
+    return !c->more_launches ? NULL : c->by_runs ? "runs" : "launches";
+}
+
+static const char *judged_by_word(const struct pair *pair)
+{
+    return decide_figure_name(pair->decide.judged_by);
+}
+
+#define OF(NAME, KIND, MEMBER)                                                                     \
+    {                                                                                              \
+        NAME, KIND, offsetof(struct pair, MEMBER), NULL, false                                     \
     }
-    fprintf(out, ",%zu,%zu", runs, launches);
-}
-
-static const char *word_code(const struct pair *pair)
-{
-    static const char *const codes[] = {[WORD_UNDECIDED] = "undecided",
-                                        [WORD_DISTURBED] = "disturbed",
-                                        [WORD_LIKELY_WORSE] = "likely-worse",
-                                        [WORD_LIKELY_BETTER] = "likely-better"};
-    enum view_word word = view_word(pair);
-
-    return word == WORD_DECIDED ? decision_name(pair->decide.decision) : codes[word];
-}
-
-static const char *state_name(const struct pair *pair)
-{
-    static const char *const names[] = {[PAIR_READY] = "compared",
-                                        [PAIR_REFUSED] = "not comparable",
-                                        [PAIR_LOST_A] = "no value in A",
-                                        [PAIR_LOST_B] = "no value in B",
-                                        [PAIR_LOST_BOTH] = "no value in either",
-                                        [PAIR_TAKEN] = "taken CPU",
-                                        [PAIR_LEFT_OUT] = "left out"};
-
-    return pair->state == PAIR_LOST_B && pair->failed_b ? "B failed" : names[pair->state];
-}
-
-int view_print_csv_head(FILE *out, const char *first)
-{
-    return fprintf(out, "%s%s", first, header) < 0 ? -EIO : 0;
-}
-
-int view_print_csv(FILE *out, struct view *v)
-{
-    int err = view_print_csv_head(out, "");
-
-    return err ? err : view_print_csv_rows(out, v, NULL);
-}
-
-int view_print_csv_rows(FILE *out, struct view *v, const char *run)
-{
-    for (size_t i = 0; i < v->p->n; i++) {
-        const struct pair *pair = &v->p->all[i];
-        const char *texts[] = {pair->pipe, pair->key, pair->label, state_name(pair)};
-
-        if (run)
-            fprintf(out, "%s,", run);
-        for (size_t k = 0; k < 4; k++) {
-            fputs(k ? "," : "", out);
-            csv_print(out, texts[k]);
-        }
-        if (pair->state == PAIR_READY) {
-            const struct decide_case *c = &pair->decide;
-
-            fprintf(out, ",%s,%s,%s", decision_name(c->decision), c->proven ? "yes" : "no",
-                    c->beyond ? "yes" : "no");
-            put_number(out, c->ratio);
-            put_number(out, c->low);
-            put_number(out, c->high);
-            put_number(out, c->margin);
-            put_number(out, c->a_value);
-            put_number(out, c->b_value);
-            fputc(',', out);
-            csv_print(out, pair->c->unit);
-            put_count(out, &c->a);
-            put_count(out, &c->b);
-            put_number(out, c->p_worse);
-            put_number(out, c->p_better);
-            if (c->more_launches)
-                fprintf(out, ",%zu,%s", c->more_launches, c->by_runs ? "runs" : "launches");
-            else
-                fputs(",,", out);
-            put_number(out, c->detectable);
-        } else
-            fputs(",,,,,,,,,,,,,,,,,,,", out);
-        fputc(',', out);
-        csv_print(out, pair->reason);
-        fputc(',', out);
-        csv_print(out, pair->differs);
-        if (pair->state == PAIR_READY) {
-            fprintf(out, ",%s,%s", pair->decide.by_pairs ? "yes" : "no", word_code(pair));
-            put_number(out, pair->noise_a.steal_percent);
-            put_number(out, pair->noise_b.steal_percent);
-            put_number(out, pair->noise_a.taken);
-            put_number(out, pair->noise_b.taken);
-            fprintf(out, ",%s", decide_figure_name(pair->decide.judged_by));
-            put_number(out, pair->decide.sustained_a);
-            put_number(out, pair->decide.sustained_b);
-        } else
-            fputs(",,,,,,,,", out);
-        fputc(',', out);
-        csv_print(out, pair->code);
-        fputc('\n', out);
+#define DECIDED(NAME, KIND, MEMBER)                                                                \
+    {                                                                                              \
+        NAME, KIND, offsetof(struct pair, MEMBER), NULL, true                                      \
     }
-    return ferror(out) ? -EIO : 0;
-}
+#define BOTH(NAME, KIND, MEMBER)                                                                   \
+    DECIDED("a_" NAME, KIND, noise_a.MEMBER), DECIDED("b_" NAME, KIND, noise_b.MEMBER)
 
-/* ---- A comparison as JSON: null is what cannot be told ---- */
+static const struct field fields[] = {
+    OF("pipe", TEXT, pipe),
+    OF("key", TEXT, key),
+    OF("label", TEXT, label),
+    {"state", WORD, 0, state_word, false},
+    {"verdict", WORD, 0, verdict_word, true},
+    DECIDED("proven", FLAG, decide.proven),
+    DECIDED("beyond", FLAG, decide.beyond),
+    DECIDED("ratio", NUMBER, decide.ratio),
+    DECIDED("ratio_low", NUMBER, decide.low),
+    DECIDED("ratio_high", NUMBER, decide.high),
+    DECIDED("margin", NUMBER, decide.margin),
+    DECIDED("a_value", NUMBER, decide.a_value),
+    DECIDED("b_value", NUMBER, decide.b_value),
+    {"unit", WORD, 0, unit_word, false},
+    DECIDED("a_runs", RUNS, decide.a),
+    DECIDED("a_launches", LAUNCHES, decide.a),
+    DECIDED("b_runs", RUNS, decide.b),
+    DECIDED("b_launches", LAUNCHES, decide.b),
+    DECIDED("p_worse", NUMBER, decide.p_worse),
+    DECIDED("p_better", NUMBER, decide.p_better),
+    DECIDED("more", MORE, decide.more_launches),
+    {"more_of", WORD, 0, more_of_word, true},
+    DECIDED("detectable_loss", NUMBER, decide.detectable),
+    OF("reason", TEXT, reason),
+    OF("differs", TEXT, differs),
+    DECIDED("by_pairs", FLAG, decide.by_pairs),
+    {"word", WORD, 0, code_word, true},
+    BOTH("steal_percent", NUMBER, steal_percent),
+    BOTH("taken", NUMBER, taken),
+    {"judged_by", WORD, 0, judged_by_word, true},
+    DECIDED("a_sustained", NUMBER, decide.sustained_a),
+    DECIDED("b_sustained", NUMBER, decide.sustained_b),
+    OF("code", TEXT, code),
+    OF("failed_b", FLAG, failed_b),
+    DECIDED("standard_error", NUMBER, decide.error),
+    DECIDED("degrees_of_freedom", NUMBER, decide.freedom),
+    BOTH("rows", COUNT, rows),
+    BOTH("noisy", COUNT, noisy),
+    BOTH("throttled", COUNT, throttled),
+    BOTH("quota_percent", NUMBER, quota_percent),
+    BOTH("gpu_throttled_percent", NUMBER, gpu_percent),
+};
+
+#define N_FIELDS (sizeof(fields) / sizeof(*fields))
 
 static json_t *number(double value)
 {
@@ -138,8 +122,110 @@ static json_t *number(double value)
 /* Bytes that are no UTF-8 would be refused by jansson. */
 static json_t *text(struct pool *pool, const char *from)
 {
-    return json_string(view_printable(pool, from));
+    return from ? json_string(view_printable(pool, from)) : json_null();
 }
+
+static json_t *count(size_t n)
+{
+    return json_integer((json_int_t)n);
+}
+
+static json_t *values_json(const struct decide_side *side)
+{
+    json_t *runs = json_array();
+
+    for (size_t i = 0; i < side->n; i++) {
+        json_t *launches = json_array();
+
+        for (size_t k = 0; k < side->runs[i].n; k++)
+            json_array_append_new(launches, number(side->runs[i].values[k]));
+        json_array_append_new(runs, launches);
+    }
+    return runs;
+}
+
+static json_t *value_json(struct pool *pool, const struct pair *pair, const struct field *f)
+{
+    const void *at = (const char *)pair + f->at;
+    const struct decide_side *side = at;
+    size_t n = 0;
+
+    if (f->decided && pair->state != PAIR_READY)
+        return json_null();
+    switch (f->kind) {
+    case TEXT:
+        return text(pool, *(const char *const *)at);
+    case WORD:
+        return text(pool, f->word(pair));
+    case FLAG:
+        return json_boolean(*(const bool *)at);
+    case NUMBER:
+        return number(*(const double *)at);
+    case COUNT:
+        return count(*(const size_t *)at);
+    case MORE:
+        n = *(const size_t *)at;
+        return n ? count(n) : json_null();
+    case RUNS:
+        for (size_t i = 0; i < side->n; i++)
+            n += side->runs[i].n > 0;
+        return count(n);
+    case LAUNCHES:
+        return values_json(side);
+    }
+    return json_null();
+}
+
+void view_case_json(struct pool *pool, const struct pair *pair, json_t *o)
+{
+    for (size_t f = 0; f < N_FIELDS; f++)
+        if (!fields[f].decided || pair->state == PAIR_READY)
+            json_object_set_new(o, fields[f].name, value_json(pool, pair, &fields[f]));
+}
+
+/* ---- CSV: a line a case, whatever became of it ---- */
+
+/* Of launches their number: the JSON has the value of each. */
+static void put_cell(FILE *out, const json_t *value)
+{
+    const json_t *run;
+    size_t i, launches = 0;
+
+    if (json_is_array(value)) {
+        json_array_foreach (value, i, run)
+            launches += json_array_size(run);
+        fprintf(out, "%zu", launches);
+    } else if (json_is_string(value)) {
+        csv_print(out, json_string_value(value));
+    } else if (json_is_boolean(value)) {
+        fputs(json_is_true(value) ? "yes" : "no", out);
+    } else if (json_is_number(value)) {
+        fprintf(out, "%.9g", json_number_value(value));
+    }
+}
+
+int view_print_csv(FILE *out, struct view *views, size_t n)
+{
+    fputs(n > 1 ? "run" : "", out);
+    for (size_t f = 0; f < N_FIELDS; f++)
+        fprintf(out, "%s%s", f || n > 1 ? "," : "", fields[f].name);
+    fputc('\n', out);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < views[i].p->n; k++) {
+            fputs(n > 1 ? view_letters[i + 1] : "", out);
+            for (size_t f = 0; f < N_FIELDS; f++) {
+                json_t *value = value_json(views[i].pool, &views[i].p->all[k], &fields[f]);
+
+                fputs(f || n > 1 ? "," : "", out);
+                put_cell(out, value);
+                json_decref(value);
+            }
+            fputc('\n', out);
+        }
+    return ferror(out) ? -EIO : 0;
+}
+
+/* ---- JSON ---- */
 
 static json_t *runs_json(struct view *v, size_t first, size_t n)
 {
@@ -157,89 +243,21 @@ static json_t *counts_json(const size_t *counts)
     json_t *o = json_object();
 
     for (int d = 0; d < VIEW_DECISIONS; d++)
-        json_object_set_new(o, decision_name((enum decision)d),
-                            json_integer((json_int_t)counts[d]));
+        json_object_set_new(o, decision_name((enum decision)d), count(counts[d]));
     return o;
 }
 
-static json_t *values_json(const struct decide_side *side)
+static json_t *training_json(struct pool *pool, const struct versus *of)
 {
-    json_t *runs = json_array();
-
-    for (size_t i = 0; i < side->n; i++) {
-        json_t *launches = json_array();
-
-        for (size_t k = 0; k < side->runs[i].n; k++)
-            json_array_append_new(launches, number(side->runs[i].values[k]));
-        json_array_append_new(runs, launches);
-    }
-    return runs;
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b}", "model",
+                     text(pool, of->model), "a_dtype", text(pool, of->dtypes[0]), "b_dtype",
+                     text(pool, of->dtypes[1]), "a_samples_per_s", number(of->a), "b_samples_per_s",
+                     number(of->b), "ratio", number(of->ratio), "ratio_low", number(of->low),
+                     "ratio_high", number(of->high), "reason", text(pool, of->why), "a_recomputes",
+                     (int)of->tight[0], "b_recomputes", (int)of->tight[1]);
 }
 
-static json_t *disturbance_json(const struct disturbance *d)
-{
-    return json_pack("{s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "rows", (json_int_t)d->rows, "noisy",
-                     (json_int_t)d->noisy, "throttled", (json_int_t)d->throttled, "steal_percent",
-                     number(d->steal_percent), "quota_percent", number(d->quota_percent),
-                     "gpu_throttled_percent", number(d->gpu_percent), "taken", number(d->taken));
-}
-
-static void add_decision(struct view *v, json_t *o, const struct pair *pair)
-{
-    const struct decide_case *c = &pair->decide;
-    const struct {
-        const char *name;
-        double value;
-    } numbers[] = {{"ratio", c->ratio},
-                   {"ratio_low", c->low},
-                   {"ratio_high", c->high},
-                   {"margin", c->margin},
-                   {"a_value", c->a_value},
-                   {"b_value", c->b_value},
-                   {"a_sustained", c->sustained_a},
-                   {"b_sustained", c->sustained_b},
-                   {"p_worse", c->p_worse},
-                   {"p_better", c->p_better},
-                   {"standard_error", c->error},
-                   {"degrees_of_freedom", c->freedom},
-                   {"detectable_loss", c->detectable}};
-
-    json_object_set_new(o, "verdict", json_string(decision_name(c->decision)));
-    json_object_set_new(o, "judged_by", json_string(decide_figure_name(c->judged_by)));
-    json_object_set_new(o, "proven", json_boolean(c->proven));
-    json_object_set_new(o, "beyond", json_boolean(c->beyond));
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
-        json_object_set_new(o, numbers[i].name, number(numbers[i].value));
-    json_object_set_new(
-        o, "more", c->more_launches ? json_integer((json_int_t)c->more_launches) : json_null());
-    json_object_set_new(o, "more_of", json_string(c->by_runs ? "runs" : "launches"));
-    json_object_set_new(o, "by_pairs", json_boolean(c->by_pairs));
-    json_object_set_new(o, "a_launches", values_json(&c->a));
-    json_object_set_new(o, "b_launches", values_json(&c->b));
-    json_object_set_new(o, "differs", text(v->pool, pair->differs));
-    json_object_set_new(o, "word", json_string(word_code(pair)));
-    json_object_set_new(o, "a_disturbance", disturbance_json(&pair->noise_a));
-    json_object_set_new(o, "b_disturbance", disturbance_json(&pair->noise_b));
-}
-
-static json_t *case_json(struct view *v, const struct pair *pair)
-{
-    static const char *const states[] = {
-        [PAIR_READY] = "compared",   [PAIR_REFUSED] = "refused",     [PAIR_LOST_A] = "lost-a",
-        [PAIR_LOST_B] = "lost-b",    [PAIR_LOST_BOTH] = "lost-both", [PAIR_TAKEN] = "taken",
-        [PAIR_LEFT_OUT] = "left-out"};
-    json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:s, s:b, s:o, s:o}", "key",
-                          text(v->pool, pair->key), "label", text(v->pool, pair->label), "pipe",
-                          text(v->pool, pair->pipe), "unit", text(v->pool, pair->c->unit), "state",
-                          states[pair->state], "failed_b", (int)pair->failed_b, "reason",
-                          text(v->pool, pair->reason), "code", text(v->pool, pair->code));
-
-    if (o && pair->state == PAIR_READY)
-        add_decision(v, o, pair);
-    return o;
-}
-
-json_t *view_json(struct view *v, const char *run)
+static json_t *view_json(struct view *v)
 {
     const struct decide_overall *all = &v->p->overall;
     size_t counts[VIEW_DECISIONS] = {[DECISION_EQUIVALENT] = all->n_equivalent,
@@ -247,61 +265,59 @@ json_t *view_json(struct view *v, const char *run)
                                      [DECISION_WORSE] = all->n_worse,
                                      [DECISION_INCONCLUSIVE] = all->n_inconclusive};
     json_t *pipes = json_array(), *cases = json_array(), *differences = json_array();
-    json_t *o;
 
     for (size_t i = 0; i < v->n_pipes; i++) {
         const struct view_pipe *pipe = &v->pipes[i];
         json_array_append_new(
             pipes, json_pack("{s:o, s:I, s:o, s:o}", "pipe", text(v->pool, pipe->name), "cases",
                              (json_int_t)pipe->n_cases, "counts", counts_json(pipe->counts),
-                             "worst", pipe->worst ? text(v->pool, pipe->worst->key) : json_null()));
+                             "worst", text(v->pool, pipe->worst ? pipe->worst->key : NULL)));
     }
-    for (size_t i = 0; i < v->p->n; i++)
-        json_array_append_new(cases, case_json(v, &v->p->all[i]));
+    for (size_t i = 0; i < v->p->n; i++) {
+        json_t *o = json_object();
+
+        view_case_json(v->pool, &v->p->all[i], o);
+        json_array_append_new(cases, o);
+    }
     for (size_t i = 0; i < v->n_differences; i++) {
         const struct machine_difference *d = &v->differences[i];
         json_array_append_new(differences,
                               json_pack("{s:o, s:o, s:o, s:o}", "what", text(v->pool, d->what), "a",
-                                        *d->a ? text(v->pool, d->a) : json_null(), "b",
-                                        *d->b ? text(v->pool, d->b) : json_null(), "pipes",
+                                        text(v->pool, *d->a ? d->a : NULL), "b",
+                                        text(v->pool, *d->b ? d->b : NULL), "pipes",
                                         text(v->pool, d->pipes)));
     }
     const struct reference *r = v->reference;
+    json_t *o = json_pack(
+        "{s:i, s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", VIEW_JSON_SCHEMA,
+        "verdict", decision_name(all->decision), "exit", view_exit(v, 1), "sentence",
+        text(v->pool, v->verdict), "basis", text(v->pool, v->basis), "counts", counts_json(counts),
+        "a", runs_json(v, 0, v->p->n_a), "b", runs_json(v, v->p->n_a, v->p->n_b), "pipes", pipes,
+        "cases", cases, "differences", differences, "reference",
+        r ? json_pack("{s:o, s:o, s:I, s:I, s:f, s:o}", "name", text(v->pool, r->name), "path",
+                      text(v->pool, r->path), "alike", (json_int_t)r->n_alike, "facts",
+                      (json_int_t)r->n_facts, "distance", r->distance, "differs",
+                      text(v->pool, r->differs))
+          : json_null());
 
-    o = json_pack("{s:i, s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema",
-                  VIEW_JSON_SCHEMA, "verdict", decision_name(all->decision), "exit", view_exit(v),
-                  "sentence", text(v->pool, v->verdict), "basis", text(v->pool, v->basis), "counts",
-                  counts_json(counts), "a", runs_json(v, 0, v->p->n_a), "b",
-                  runs_json(v, v->p->n_a, v->p->n_b), "pipes", pipes, "cases", cases, "differences",
-                  differences, "reference",
-                  r ? json_pack("{s:o, s:o, s:I, s:I, s:f, s:o}", "name", text(v->pool, r->name),
-                                "path", text(v->pool, r->path), "alike", (json_int_t)r->n_alike,
-                                "facts", (json_int_t)r->n_facts, "distance", r->distance, "differs",
-                                text(v->pool, r->differs))
-                    : json_null());
-    if (o && v->versus) {
-        const struct versus *of = v->versus;
-
-        json_object_set_new(
-            o, "training",
-            json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b}", "model",
-                      text(v->pool, of->model), "a_dtype", text(v->pool, of->dtypes[0]), "b_dtype",
-                      text(v->pool, of->dtypes[1]), "a_samples_per_s", number(of->a),
-                      "b_samples_per_s", number(of->b), "ratio", number(of->ratio), "ratio_low",
-                      number(of->low), "ratio_high", number(of->high), "reason",
-                      text(v->pool, of->why), "a_recomputes", (int)of->tight[0], "b_recomputes",
-                      (int)of->tight[1]));
-    }
-    if (o && run)
-        json_object_set_new(o, "run", json_string(run));
+    if (v->versus)
+        json_object_set_new(o, "training", training_json(v->pool, v->versus));
     return o;
 }
 
-int view_print_json(FILE *out, struct view *v)
+int view_print_json(FILE *out, struct view *views, size_t n)
 {
-    json_t *o = view_json(v, NULL);
-    int err = json_dumpf(o, out, JSON_INDENT(1)) || fputc('\n', out) == EOF ? -EIO : 0;
+    json_t *all = json_array(), *o;
 
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(all, view_json(&views[i]));
+    for (size_t i = 0; n > 1 && i < n; i++)
+        json_object_set_new(json_array_get(all, i), "run", json_string(view_letters[i + 1]));
+    o = n > 1 ? json_pack("{s:i, s:i, s:O}", "schema", MANY_JSON_SCHEMA, "exit",
+                          view_exit(views, n), "comparisons", all)
+              : json_incref(json_array_get(all, 0));
+    int err = json_dumpf(o, out, JSON_INDENT(1)) || fputc('\n', out) == EOF ? -EIO : 0;
     json_decref(o);
+    json_decref(all);
     return err;
 }

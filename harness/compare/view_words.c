@@ -8,8 +8,7 @@
 #include "core/program.h"
 #include "harness/compare/compare.h"
 #include "harness/report/show.h"
-
-#define NAMES_MAX 4 /* runs of a side that are named */
+#include "harness/text.h"
 
 struct launch_range {
     size_t least, most; /* of one run in one case */
@@ -56,15 +55,13 @@ static const char *run_text(struct view *v, size_t run)
 
 static const char *side_text(struct view *v, size_t first, size_t n)
 {
-    const char *text = "";
+    const char **texts = pool_alloc(v->pool, n, sizeof(*texts));
 
-    if (n == 1)
-        return run_text(v, first);
-    for (size_t i = 0; i < n && i < NAMES_MAX; i++)
-        text = pool_text(v->pool, "%s%s%s", text, i ? "; " : "", run_text(v, first + i));
-    if (n > NAMES_MAX)
-        text = pool_text(v->pool, "%s; and %zu more", text, n - NAMES_MAX);
-    return pool_text(v->pool, "%zu runs: %s", n, text);
+    for (size_t i = 0; i < n; i++)
+        texts[i] = run_text(v, first + i);
+    return n == 1 ? texts[0]
+                  : pool_text(v->pool, "%zu runs: %s", n,
+                              pool_list(v->pool, texts, n, VIEW_NAMES, "; "));
 }
 
 /* "B (vm-1)": a side of one run by its name, too. */
@@ -78,25 +75,17 @@ static const char *side_name(struct view *v, char letter)
     return pool_text(v->pool, "%c (%s)", letter, v->p->report.names[first]);
 }
 
+/* "bare-1", "bare-1 and 2 more" */
 static const char *short_name(struct view *v, size_t first, size_t n)
 {
-    const char *name = v->p->report.names[first];
-
-    return n > 1 ? pool_text(v->pool, "%s and %zu more", name, n - 1) : name;
+    return pool_list(v->pool, v->p->report.names + first, n, 1, ", ");
 }
 
-const char *words_list(struct pool *pool, const char *const *words, size_t n)
+/* "3 cases, such as 'triad'" */
+static const char *such_as(const struct view *v, size_t n, const struct pair *first)
 {
-    size_t named = n > NAMES_MAX + 1 ? NAMES_MAX : n; /* never "and 1 more" */
-    const char *text = "";
-
-    for (size_t i = 0; i < named; i++)
-        text = pool_text(pool, "%s%s%s", text,
-                         !i                         ? ""
-                         : i + 1 == n && named == n ? " and "
-                                                    : ", ",
-                         words[i]);
-    return named < n ? pool_text(pool, "%s and %zu more", text, n - named) : text;
+    return pool_text(v->pool, "%s, %s'%s'", text_count(n, "case").text, n > 1 ? "such as " : "",
+                     first->label);
 }
 
 /* What becomes of a component in the sentence: the order is that of the sentence. */
@@ -190,7 +179,7 @@ static const char *fate_text(struct view *v, enum fate fate)
         return "";
     if (n == v->n_pipes && n > 1 && fate == FATE_EQUIVALENT)
         return pool_text(v->pool, "equivalent in all %zu components", n);
-    return pool_text(v->pool, "%s %s", words[fate], words_list(v->pool, names, n));
+    return pool_text(v->pool, "%s %s", words[fate], pool_list(v->pool, names, n, VIEW_NAMES, ", "));
 }
 
 static int by_size(const void *x, const void *y)
@@ -203,10 +192,8 @@ static int by_size(const void *x, const void *y)
 /* "3 more launches a side would decide" */
 static const char *launches_more(struct view *v, size_t n, bool by_runs)
 {
-    return pool_text(v->pool, "%zu more %s%s a side would decide", n, by_runs ? "run" : "launch",
-                     n == 1    ? ""
-                     : by_runs ? "s"
-                               : "es");
+    return pool_text(v->pool, "%s a side would decide",
+                     text_count(n, by_runs ? "more run" : "more launch").text);
 }
 
 /* ". 3 more launches a side would decide": all the undecided cases of the whole comparison. Where
@@ -235,9 +222,9 @@ static const char *more_text(struct view *v)
         return pool_text(v->pool, ". %s half of the undecided cases, and %zu all%s",
                          launches_more(v, half, by_runs), most,
                          unknown ? pool_text(v->pool, " but %zu", unknown) : "");
-    return pool_text(
-        v->pool, ". %s%s", launches_more(v, most, by_runs),
-        unknown ? pool_text(v->pool, ", but for %s", show_count(v->pool, unknown, "case")) : "");
+    return pool_text(v->pool, ". %s%s", launches_more(v, most, by_runs),
+                     unknown ? pool_text(v->pool, ", but for %s", text_count(unknown, "case").text)
+                             : "");
 }
 
 /* Who wins where, by how much, and what cannot be told: a sentence for each fate. */
@@ -261,15 +248,14 @@ static const char *who_wins(struct view *v)
 static const char *decided_text(struct view *v)
 {
     if (!v->n_ready && v->n_taken)
-        return pool_text(v->pool, "nothing could be decided: %s left out for steal",
-                         v->n_taken == 1 ? "the case is" : "all cases of both sides are");
+        return "nothing could be decided: all cases of both sides are left out for steal";
     if (!v->n_ready)
         return "nothing could be decided: no case of A could be paired with one of B";
     if (!v->p->overall.n_judged)
         return pool_text(v->pool,
                          "nothing could be decided: none of %s has a value and a spread on both "
                          "sides",
-                         show_count(v->pool, v->n_ready, "case"));
+                         text_count(v->n_ready, "case").text);
     return who_wins(v);
 }
 
@@ -286,21 +272,6 @@ static const char *unfinished_text(struct view *v)
              : "";
 }
 
-static const char *add_missing(struct view *v, const char *text, size_t n, const char *what)
-{
-    return n ? pool_text(v->pool, "%s. %s %s that A has", text, what,
-                         show_count(v->pool, n, "case"))
-             : text;
-}
-
-static bool is_compared(const struct view *v, const char *pipe)
-{
-    for (size_t i = 0; i < v->n_pipes; i++)
-        if (!strcmp(v->pipes[i].name, pipe))
-            return true;
-    return false;
-}
-
 /* ". Nothing of Memory and Caches is compared": components that a side has, and no case of which
  * pairs. */
 static const char *blank_text(struct view *v)
@@ -309,18 +280,22 @@ static const char *blank_text(struct view *v)
     size_t n = 0;
 
     for (size_t i = 0; i < v->p->n; i++) {
-        enum pair_state state = v->p->all[i].state;
-        bool has = state == PAIR_LOST_A || state == PAIR_LOST_B || state == PAIR_REFUSED;
-        bool known = !has || is_compared(v, v->p->all[i].pipe);
+        const struct pair *pair = &v->p->all[i];
+        const struct view_state *state = view_state(pair);
+        bool has = state->of_a != state->of_b || pair->state == PAIR_REFUSED;
+        bool known = !has;
+
+        for (size_t k = 0; k < v->n_pipes; k++)
+            known = known || !strcmp(v->pipes[k].name, pair->pipe);
 
         for (size_t k = 0; k < n; k++)
-            known = known || !strcmp(names[k], v->p->all[i].pipe);
-        if (!known && *v->p->all[i].pipe)
-            names[n++] = v->p->all[i].pipe;
+            known = known || !strcmp(names[k], pair->pipe);
+        if (!known && *pair->pipe)
+            names[n++] = pair->pipe;
     }
-    return n && v->n_ready
-               ? pool_text(v->pool, ". Nothing of %s is compared", words_list(v->pool, names, n))
-               : "";
+    return n && v->n_ready ? pool_text(v->pool, ". Nothing of %s is compared",
+                                       pool_list(v->pool, names, n, VIEW_NAMES, ", "))
+                           : "";
 }
 
 /* The answer, and then what it does not cover. */
@@ -330,13 +305,21 @@ static const char *verdict_text(struct view *v)
     const char *text = decided_text(v);
 
     text = pool_text(v->pool, "%s%s%s", text, blank_text(v), unfinished_text(v));
-    text = add_missing(v, text, v->n_failed_b, "B failed in");
-    text = add_missing(v, text, v->n_thinned, "Some launches of B failed in");
-    text = add_missing(v, text, v->n_lacking, "B has nothing to compare with in");
-    return others ? pool_text(v->pool, "%s. %s not compared", text,
-                              others == 1 ? "Another case is"
-                                          : pool_text(v->pool, "%zu other cases are", others))
-                  : text;
+    const struct {
+        size_t n;
+        const char *what;
+    } missing[] = {{v->n_failed_b, ". B failed in %s that A has"},
+                   {v->n_thinned, ". Some launches of B failed in %s that A has"},
+                   {v->n_lacking, ". B has nothing to compare with in %s that A has"},
+                   {others, ". Not compared: %s"}};
+
+    for (size_t i = 0; i < sizeof(missing) / sizeof(*missing); i++)
+        if (missing[i].n)
+            text =
+                pool_text(v->pool, "%s%s", text,
+                          pool_text(v->pool, missing[i].what,
+                                    text_count(missing[i].n, i < 3 ? "case" : "other case").text));
+    return text;
 }
 
 static void count_launches(const struct decide_side *side, struct launch_range *n)
@@ -351,11 +334,12 @@ static void count_launches(const struct decide_side *side, struct launch_range *
     }
 }
 
-/* "5", "3 to 5" */
+/* "5 launches", "3 to 5 launches" */
 static const char *range_text(struct view *v, const struct launch_range *n)
 {
-    return n->least == n->most ? pool_text(v->pool, "%zu", n->most)
-                               : pool_text(v->pool, "%zu to %zu", n->least, n->most);
+    const char *least = n->least == n->most ? "" : pool_text(v->pool, "%zu to ", n->least);
+
+    return pool_text(v->pool, "%s%s", least, text_count(n->most, "launch").text);
 }
 
 static const char *launches_text(struct view *v)
@@ -368,18 +352,18 @@ static const char *launches_text(struct view *v)
             count_launches(&v->p->all[i].decide.b, &b);
         }
     if (a.least != b.least || a.most != b.most)
-        return pool_text(v->pool, "; launches of a case in a run: %s of A, %s of B",
-                         range_text(v, &a), range_text(v, &b));
-    return pool_text(v->pool, ", %s %s of each case in a run", range_text(v, &a),
-                     a.most == 1 ? "launch" : "launches");
+        return pool_text(v->pool, ", %s of A and %s of B of each case in a run", range_text(v, &a),
+                         range_text(v, &b));
+    return pool_text(v->pool, ", %s of each case in a run", range_text(v, &a));
 }
 
 static const char *basis_text(struct view *v)
 {
-    const char *a = show_count(v->pool, v->p->n_a, "run"),
-               *b = show_count(v->pool, v->p->n_b, "run");
-    const char *text = v->p->n_a == v->p->n_b ? pool_text(v->pool, "%s a side", a)
-                                              : pool_text(v->pool, "%s of A, %s of B", a, b);
+    const char *text =
+        v->p->n_a == v->p->n_b
+            ? pool_text(v->pool, "%s a side", text_count(v->p->n_a, "run").text)
+            : pool_text(v->pool, "%s of A, %s of B", text_count(v->p->n_a, "run").text,
+                        text_count(v->p->n_b, "run").text);
 
     if (!v->n_ready)
         return text;
@@ -411,31 +395,18 @@ static void count_obstacles(struct view *v)
             n += v->p->all[i].state == PAIR_READY && v->p->all[i].decide.obstacle == kind;
         if (n)
             v->obstacles[v->n_obstacles++] =
-                pool_text(v->pool, "%s undecided: %s", show_count(v->pool, n, "case"), texts[kind]);
+                pool_text(v->pool, "%s undecided: %s", text_count(n, "case").text, texts[kind]);
     }
 }
 
-/* Its interval alone would be read as a verdict. */
-static void explain_likely(struct view *v)
+static bool is_likely(const struct pair *pair)
 {
-    const struct pair *first = NULL;
-    size_t n = 0;
+    return pair->state == PAIR_READY && view_word(pair)->likely;
+}
 
-    for (size_t i = 0; i < v->p->n; i++) {
-        const struct pair *pair = &v->p->all[i];
-        bool likely = pair->state == PAIR_READY && (view_word(pair) == WORD_LIKELY_WORSE ||
-                                                    view_word(pair) == WORD_LIKELY_BETTER);
-
-        first = likely && !first ? pair : first;
-        n += likely;
-    }
-    if (n)
-        v->obstacles[v->n_obstacles++] =
-            pool_text(v->pool,
-                      "%s likely different, not proven yet%s'%s': among %s, chance alone makes one "
-                      "such interval likely",
-                      show_count(v->pool, n, "case"), n > 1 ? ", such as " : ": ", first->label,
-                      show_count(v->pool, v->p->overall.n_judged, "case"));
+static bool is_explained(const struct pair *pair)
+{
+    return pair->explained;
 }
 
 /* What decides, where of so many launches so many were quiet. */
@@ -453,10 +424,9 @@ static const char *advice_text(struct view *v, size_t rows, size_t quiet)
 }
 
 /* What both sides had of it in the cases that it explains. */
-static void explain_disturbed(struct view *v)
+static const char *disturbed_text(struct view *v, size_t n, const struct pair *first)
 {
-    size_t n = 0, quiet = SIZE_MAX, rows = 0;
-    const struct pair *first = NULL;
+    size_t quiet = SIZE_MAX, rows = 0;
 
     for (size_t i = 0; i < v->p->n; i++) {
         const struct pair *pair = &v->p->all[i];
@@ -465,30 +435,141 @@ static void explain_disturbed(struct view *v)
 
         if (!pair->explained)
             continue;
-        first = first ? first : pair;
-        n++;
         rows = d->quiet < quiet ? d->rows : rows;
         quiet = d->quiet < quiet ? d->quiet : quiet;
     }
-    if (!n)
-        return;
-    v->obstacles[v->n_obstacles++] = pool_text(
+    return pool_text(
         v->pool,
-        "%s undecided: the time that others took of the CPU can explain a difference, or hide one"
-        "%s'%s' (%s of A, %s of B); a real loss of that size would not show: %s",
-        show_count(v->pool, n, "case"), n > 1 ? ", such as " : ": ", first->label,
-        document_percent(v->pool, 100 * first->noise_a.taken),
+        "%s (%s of A, %s of B), undecided: the time that others took of the CPU can explain a "
+        "difference, or hide one; a real loss of that size would not show: %s",
+        such_as(v, n, first), document_percent(v->pool, 100 * first->noise_a.taken),
         document_percent(v->pool, 100 * first->noise_b.taken), advice_text(v, rows, quiet));
+}
+
+/* ---- What to know before believing a comparison ---- */
+
+static const char *command_of(const struct view *v, size_t run)
+{
+    const json_t *against = json_object_get(v->p->report.runs[run].meta, "against");
+    const char *command = json_string_value(json_object_get(against, "command"));
+
+    return command ? command : "";
+}
+
+/* What was measured in turn on the side that begins with this run: "what 'ssh guest plumb' starts"
+ */
+static const char *target_text(struct view *v, size_t first)
+{
+    size_t end = first < v->p->n_a ? v->p->n_a : v->p->report.n_runs;
+    const char *command = command_of(v, first), *more = "";
+
+    for (size_t run = first + 1; run < end; run++)
+        if (strcmp(command, command_of(v, run)) != 0)
+            more = " in one run, and another target in others";
+    return *command ? pool_text(v->pool, "what '%s' starts%s", command, more)
+                    : pool_text(v->pool, "the plumb that led the run%s", more);
+}
+
+/* Of the cases that have a ratio, how many rest on the differences of launches that stood next to
+ * each other; the first that does not; and whether any of these rests on what varies between runs.
+ */
+struct turns {
+    size_t n_paired, n_alone;
+    const struct pair *alone;
+    bool alone_by_runs;
+};
+
+static struct turns count_turns(const struct view *v)
+{
+    struct turns t = {0};
+
+    for (size_t i = 0; i < v->p->n; i++) {
+        const struct pair *pair = &v->p->all[i];
+
+        if (pair->state != PAIR_READY || !isfinite(pair->decide.ratio))
+            continue;
+        if (pair->decide.by_pairs) {
+            t.n_paired++;
+            continue;
+        }
+        t.alone = t.n_alone++ ? t.alone : pair;
+        t.alone_by_runs |= pair->decide.by_runs;
+    }
+    return t;
+}
+
+static const char *in_turn_text(struct view *v, const struct turns *t)
+{
+    const char *used =
+                   "each launch of B stood next to one of A, and the differences of the two make "
+                   "the intervals",
+               *alone = "";
+
+    if (!t->n_paired)
+        used = "but in no case do the intervals come from the differences of two launches next to "
+               "each other";
+    else if (v->p->n_a > 1)
+        used = pool_text(v->pool, "%s: how they vary from one to another of %zu pairs of runs",
+                         used, v->p->n_a);
+    if (t->n_alone)
+        alone = pool_text(v->pool,
+                          "; not so in %s: a launch says the case twice, or not two of its "
+                          "launches have a partner, and each side stands by itself",
+                          such_as(v, t->n_alone, t->alone));
+    return pool_text(v->pool, "measured in turn: %s%s; A is %s, B is %s", used, alone,
+                     target_text(v, 0), target_text(v, v->p->n_a));
+}
+
+/* "": none, or nothing was measured in turn. */
+static const char *unused_turn_text(struct view *v)
+{
+    size_t first, n = pairs_without_partner(v->p, &first);
+
+    if (!n)
+        return "";
+    return pool_text(v->pool,
+                     "runs here were measured in turn, and are compared as if they were not: "
+                     "'%s' has no partner on the other side (%s in all); name that, too, or leave "
+                     "it out",
+                     v->p->report.runs[first].path, text_count(n, "run").text);
+}
+
+static void add_remarks(struct view *v)
+{
+    const struct turns turns = count_turns(v);
+    const char *const all[] = {
+        v->p->in_turn ? in_turn_text(v, &turns) : "",
+        v->p->n_a == 1 && v->p->n_b == 1 && (turns.n_alone || !turns.n_paired)
+            ? "one run a side: the intervals do not hold how two moments of one machine differ "
+              "(boot, neighbours, temperature). Several runs a side do (plumb compare A1 A2 "
+              "--against B1 B2), and so does plumb run --against"
+            : "",
+        unused_turn_text(v),
+        turns.alone_by_runs
+            ? "where a side has several runs, what varies between runs makes the intervals, "
+              "not what varies between launches"
+            : "",
+        v->n_thinned ? pool_text(v->pool, "some launches of B failed in %s, %s",
+                                 such_as(v, v->n_thinned, v->thinned), v->thinned->reason)
+                     : ""};
+
+    v->remarks = pool_alloc(v->pool, sizeof(all) / sizeof(*all), sizeof(*v->remarks));
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+        if (*all[i] && (v->n_ready || i == 4))
+            v->remarks[v->n_remarks++] = view_printable(v->pool, all[i]);
 }
 
 void words_make(struct view *v)
 {
+    const struct pair *first;
+    size_t n;
+
     v->a = view_printable(v->pool, side_text(v, 0, v->p->n_a));
     v->b = view_printable(v->pool, side_text(v, v->p->n_a, v->p->n_b));
     v->name_a = view_printable(v->pool, short_name(v, 0, v->p->n_a));
     v->name_b = view_printable(v->pool, short_name(v, v->p->n_a, v->p->n_b));
     v->name =
-        view_exit(v) == EXIT_INCOMPLETE ? "incomplete" : decision_word(v->p->overall.decision);
+        view_exit(v, 1) == EXIT_INCOMPLETE ? "incomplete" : decision_word(v->p->overall.decision);
     v->verdict = view_printable(v->pool, verdict_text(v));
     v->basis = basis_text(v);
     count_obstacles(v);
@@ -497,7 +578,14 @@ void words_make(struct view *v)
             pool_text(v->pool,
                       "%s undecided: left out by --steal. Measure again on a quiet machine, or "
                       "compare without --steal",
-                      show_count(v->pool, v->n_taken, "case"));
-    explain_likely(v);
-    explain_disturbed(v);
+                      text_count(v->n_taken, "case").text);
+    if ((n = view_count(v, is_likely, &first)))
+        v->obstacles[v->n_obstacles++] =
+            pool_text(v->pool,
+                      "%s, likely different, not proven yet: among %s, chance alone makes one "
+                      "such interval likely",
+                      such_as(v, n, first), text_count(v->p->overall.n_judged, "case").text);
+    if ((n = view_count(v, is_explained, &first)))
+        v->obstacles[v->n_obstacles++] = disturbed_text(v, n, first);
+    add_remarks(v);
 }

@@ -22,7 +22,6 @@ struct options {
     bool alone, json, help;
 };
 
-static const char *const update_names[] = {"none", "sgd", "adam", NULL};
 static const char *const core_names[] = {"unknown", "full", NULL};
 
 #define AT(member) offsetof(struct options, member)
@@ -51,7 +50,7 @@ static const struct opt table[] = {
     {OPTION("bucket", OPT_SIZE, bucket, NULL, "gradients that are summed at once"), .def = "25M"},
     {OPTION("no-overlap", OPT_FLAG, alone, NULL, "sums begin when the backward pass has ended")},
     {OPTION("update", OPT_CHOICE, update, NULL, "what updates the parameters"),
-     .choices = update_names, .def = "adam"},
+     .choices = model_update_names, .def = "adam"},
     {OPTION("compute", OPT_DURATION, compute_ns, NULL,
             "forward and backward pass of a step alone, of the whole model on one rank, in place "
             "of measured products; --tp and --pp divide it")},
@@ -161,26 +160,21 @@ static int load(struct asked *a)
 static void set_job(struct asked *a)
 {
     const struct options *o = &a->options;
-    double element = parts_element_bytes(&a->parts);
+    struct step_job job =
+        forecast_job(&a->model, (enum model_update)o->update, parts_element_bytes(&a->parts));
 
-    a->f = (struct forecast){
-        .memory_bytes = (double)o->memory,
-        .core_known = o->core > 0,
-        .job = {.model = &a->model,
-                .batch = o->batch,
-                .sequence = o->sequence ? o->sequence : a->model.sequence,
-                .tp = (double)o->tp,
-                .pp = (double)o->pp,
-                .ep = (double)o->ep,
-                .micro = (double)o->micro,
-                .element_bytes = element,
-                .zero = (unsigned)o->zero,
-                .prefetch = 1,
-                .bucket_bytes = (double)o->bucket,
-                .update_bytes = forecast_update_bytes(update_names[o->update]),
-                .state_bytes = forecast_state_bytes(update_names[o->update], element),
-                .overlap = !o->alone,
-                .compute_s = o->compute_ns ? (double)o->compute_ns * NS : NAN}};
+    job.batch = o->batch;
+    job.sequence = o->sequence ? o->sequence : job.sequence;
+    job.tp = (double)o->tp;
+    job.pp = (double)o->pp;
+    job.ep = (double)o->ep;
+    job.micro = (double)o->micro;
+    job.zero = (unsigned)o->zero;
+    job.bucket_bytes = (double)o->bucket;
+    job.overlap = !o->alone;
+    job.compute_s = o->compute_ns ? (double)o->compute_ns * NS : NAN;
+    a->f =
+        (struct forecast){.memory_bytes = (double)o->memory, .core_known = o->core > 0, .job = job};
     forecast_use(&a->f, &a->parts, (double)o->per_node);
 }
 
@@ -232,17 +226,6 @@ static int check_job(struct asked *a)
     return EXIT_GOOD;
 }
 
-static int read_swap(struct asked *a)
-{
-    if (!a->options.swap)
-        return EXIT_GOOD;
-    int err = forecast_swap_read(&a->r.pool, &a->parts, a->options.swap, &a->f.swap, a->error,
-                                 sizeof(a->error));
-    if (!err && a->f.swap.times[SWAP_PRODUCTS] > 0 && a->options.compute_ns)
-        return fail(a, EXIT_USAGE, "--swap products changes nothing beside --compute");
-    return err ? EXIT_USAGE : EXIT_GOOD;
-}
-
 static int by_value(const void *x, const void *y)
 {
     double a = *(const double *)x, b = *(const double *)y;
@@ -277,11 +260,6 @@ static int list_nodes(struct asked *a)
                 : fail(a, EXIT_USAGE,
                        "no number of nodes holds the model once: fewer stages, ranks of a layer or "
                        "of experts, or more nodes");
-}
-
-static bool is_given(const struct forecast_point *p)
-{
-    return !isnan(p->low_s);
 }
 
 static int add_asked(struct asked *a)
@@ -326,14 +304,6 @@ static int put_out(struct asked *a, const struct document *d, const char *name, 
     return err ? EXIT_INCOMPLETE : EXIT_GOOD;
 }
 
-static int show(struct asked *a)
-{
-    struct document *d = document_new(&a->r.pool);
-
-    forecast_show(&a->r.pool, d, &a->f, a->answer);
-    return put_out(a, d, "forecast", "Forecast", forecast_plot(&a->r.pool, &a->f));
-}
-
 /* ---- offers ---- */
 
 static int price_offers(struct asked *a)
@@ -357,7 +327,7 @@ static int price_offers(struct asked *a)
         return err == -EBADMSG ? EXIT_DAMAGED : EXIT_USAGE;
     offers_show(&a->r.pool, d, made);
     for (size_t i = 0; i < made->offers.n; i++)
-        given += offer_is_given(&made->cases[i]);
+        given += forecast_is_given(&made->cases[i].point);
     err = put_out(a, d, "offers", "Offers", NULL);
     return err ? err : given ? EXIT_GOOD : EXIT_UNDECIDED;
 }
@@ -370,8 +340,14 @@ static int work(struct asked *a)
         set_job(a);
         status = check_job(a);
     }
-    if (!status)
-        status = read_swap(a);
+    if (!status && a->options.swap) {
+        status = forecast_swap_read(&a->r.pool, &a->parts, a->options.swap, &a->f.swap, a->error,
+                                    sizeof(a->error))
+                     ? EXIT_USAGE
+                     : EXIT_GOOD;
+        if (!status && a->f.swap.times[SWAP_PRODUCTS] > 0 && a->options.compute_ns)
+            status = fail(a, EXIT_USAGE, "--swap products changes nothing beside --compute");
+    }
     if (!status && a->options.price)
         return price_offers(a);
     if (!status)
@@ -388,13 +364,15 @@ static int work(struct asked *a)
     bool any = false;
 
     for (size_t i = 0; i < a->n; i++) {
-        any |= is_given(&a->points[i]);
-        if (ranks > 0 ? a->points[i].ranks <= ranks : is_given(&a->points[i]))
+        any |= forecast_is_given(&a->points[i]);
+        if (ranks > 0 ? a->points[i].ranks <= ranks : forecast_is_given(&a->points[i]))
             a->answer = i;
     }
-    status = any ? EXIT_GOOD : EXIT_UNDECIDED;
-    int err = show(a);
-    return err ? err : status;
+    struct document *d = document_new(&a->r.pool);
+
+    forecast_show(&a->r.pool, d, &a->f, a->answer);
+    status = put_out(a, d, "forecast", "Forecast", forecast_plot(&a->r.pool, &a->f));
+    return status ? status : any ? EXIT_GOOD : EXIT_UNDECIDED;
 }
 
 static int check_and_work(const struct opts *o, void *context)

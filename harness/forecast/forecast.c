@@ -178,17 +178,6 @@ static struct law_value between_nodes(const struct costing *v, enum bench_part_o
     return value;
 }
 
-static struct law_value ask_group(const struct costing *v, enum bench_part_of what, bool inner,
-                                  double ranks, double bytes)
-{
-    if (!is_nested(v->f, v->ranks))
-        return ask(v, what, is_on_one_node(v), ranks, bytes);
-    if (inner)
-        return ask(v, what, true, ranks, bytes);
-    struct law_value all = ask(v, what, false, v->ranks, bytes * v->f->per_node);
-    return between_nodes(v, what, &all);
-}
-
 static double message_us(const struct part_law *law, double ranks, double bytes)
 {
     double sum = 0, n = 0;
@@ -265,8 +254,14 @@ static double group_s(const void *arg, enum bench_part_of what, bool inner, doub
 {
     struct costing *v = (struct costing *)arg;
     enum forecast_source mine = inner ? SOURCE_PARALLEL : SOURCE_NETWORK;
-    struct law_value at = ask_group(v, what, inner, ranks, bytes);
-    bool other = is_other_network(v) && !(inner && is_nested(v->f, v->ranks));
+    bool nested = is_nested(v->f, v->ranks);
+    bool other = is_other_network(v) && !(inner && nested);
+    struct law_value at = nested && !inner
+                              ? ask(v, what, false, v->ranks, bytes * v->f->per_node)
+                              : ask(v, what, nested || is_on_one_node(v), ranks, bytes);
+
+    if (nested && !inner)
+        at = between_nodes(v, what, &at);
 
     if (!at.refused && other && isnan(messages_us(v, &at, at.us)))
         at.refused = LAW_MESSAGES;
@@ -424,14 +419,6 @@ double forecast_memory(const struct forecast *f)
                                        : f->parts->memory_bytes / (f->parts->gpu ? 1 : f->per_node);
 }
 
-/* Activations can be computed again: what remains without them must be there. */
-static bool does_not_fit(const struct forecast *f, const struct job_memory *m)
-{
-    double of = forecast_memory(f);
-
-    return of > 0 && m->parameters + m->gradients + m->update > of;
-}
-
 int forecast_point(const struct forecast *f, double ranks, struct forecast_point *p)
 {
     struct step_job job = f->job;
@@ -475,7 +462,10 @@ int forecast_point(const struct forecast *f, double ranks, struct forecast_point
     p->law_of = v.worst_of;
     p->crowding = v.crowding;
     p->host_s = host_s(&v);
-    if (!err && !p->refused && does_not_fit(f, &p->time.memory)) {
+    /* Activations can be computed again: what remains without them must be there. */
+    const struct model_memory *m = &p->time.memory;
+    double of = forecast_memory(f);
+    if (!err && !p->refused && of > 0 && m->parameters + m->gradients + m->update > of) {
         p->refused = LAW_MEMORY;
         p->time.step_s = NAN;
     }
@@ -507,10 +497,20 @@ int forecast_make(struct forecast *f, const double *nodes, struct forecast_point
     return err;
 }
 
+bool forecast_is_given(const struct forecast_point *p)
+{
+    return !isnan(p->low_s);
+}
+
+double forecast_rate(const struct forecast_point *p, double step_s)
+{
+    return p->samples_s * p->time.step_s / step_s;
+}
+
 const struct forecast_point *forecast_base(const struct forecast *f)
 {
     for (size_t i = 0; i < f->n; i++)
-        if (!isnan(f->points[i].low_s))
+        if (forecast_is_given(&f->points[i]))
             return &f->points[i];
     return NULL;
 }

@@ -233,18 +233,20 @@ struct forecast {
 /* Sets f->parts, and what follows from them. per_node: ranks of a node; 0: as sums were measured. */
 void forecast_use(struct forecast *f, const struct parts *parts, double per_node);
 
+/* A sample a rank in a step, of ranks that share nothing else, as the command has it by default. */
+struct step_job forecast_job(const struct model *model, enum model_update update,
+                             double element_bytes);
+
+bool forecast_is_given(const struct forecast_point *p);
+/* Samples a second if a step took so long: an end of the interval. */
+double forecast_rate(const struct forecast_point *p, double step_s);
+
 /* Fills in points[i] for nodes[i]. f->parts, job, swap and per_node are set. 0; -EINVAL: the job
  * makes no sense for the model. */
 int forecast_make(struct forecast *f, const double *nodes, struct forecast_point *points, size_t n);
 
 /* One point, with ranks in place of nodes. */
 int forecast_point(const struct forecast *f, double ranks, struct forecast_point *p);
-
-/* What an update keeps for each parameter, in bytes: adam two moments of f32, 8; of f64 16. With
- * elements of less than 4 bytes, parameters in f32, too: 4 more. */
-double forecast_state_bytes(const char *update, double element_bytes);
-/* Bytes through memory for each parameter: read and written, with its gradient. */
-double forecast_update_bytes(const char *update);
 
 /* Bytes of a rank's device; NaN: not known. */
 double forecast_memory(const struct forecast *f);
@@ -277,9 +279,8 @@ size_t forecast_checks(const struct forecast *f, struct forecast_check *checks);
 
 #define CHECK_NEAR 0.10 /* a forecast within this share of what was measured agrees with it */
 
-/* Why there is no forecast for it, a sentence; "" where there is one. */
-const char *forecast_check_why(struct pool *pool, const struct forecast *f,
-                               const struct forecast_check *check);
+/* Why there is no forecast for it, as the JSON has it. */
+const char *forecast_check_name(enum check_left left);
 
 /* Adds the answer, the table, what is missing and the assumptions. */
 void forecast_show(struct pool *pool, struct document *d, const struct forecast *f, size_t answer);
@@ -301,7 +302,13 @@ const struct plot *forecast_plot(struct pool *pool, const struct forecast *f);
 const char *forecast_why(struct pool *pool, const struct forecast *f,
                          const struct forecast_point *p);
 
-const char *forecast_bound_name(enum forecast_bound bound); /* "network" */
+const char *forecast_bound_name(enum forecast_bound bound);  /* "network" */
+const char *forecast_refusal_name(enum law_refusal refusal); /* "too far" */
+/* Adds "ZeRO 1, 2 stages": what of a job is not the default. */
+const char *forecast_ways(struct pool *pool, const char *ways, double zero, double tp, double pp,
+                          double micro, double ep);
+/* A member of JSON; nothing of what is not finite. */
+void forecast_put(json_t *o, const char *name, double value);
 
 /* 0 or -EIO. */
 int forecast_print_json(FILE *out, const struct forecast *f, size_t answer);

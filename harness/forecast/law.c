@@ -65,24 +65,6 @@ static double most_ranks(const struct law *law, double below)
     return most;
 }
 
-static double smallest(const struct law *law)
-{
-    double least = HUGE_VAL;
-
-    for (size_t i = 0; i < law->n; i++)
-        least = fmin(least, law->points[i].bytes);
-    return least;
-}
-
-static double largest(const struct law *law)
-{
-    double most = 0;
-
-    for (size_t i = 0; i < law->n; i++)
-        most = fmax(most, law->points[i].bytes);
-    return most;
-}
-
 /* The logarithms of measured / predicted at the ranks that the fit lacks: their mean, and how far
  * the mean may lie off by the spread of both. */
 struct held {
@@ -164,17 +146,6 @@ static double saved_us(const struct fit *fit, const struct law_value *v, double 
     return fmax(0, far.messages - near.messages - 2 * v->doublings) * fit->a_us;
 }
 
-static void take_messages(const struct fit *fit, double ranks, struct law_value *v)
-{
-    struct fit_terms terms;
-
-    if (!fit_terms(fit->terms, ranks, &terms))
-        return;
-    v->messages_us = terms.messages * fit->a_us;
-    v->messages_low_us = terms.messages * fit->low_us;
-    v->messages_high_us = terms.messages * fit->high_us;
-}
-
 static void take_interval(const struct law *law, const struct fit *fit, double ranks, double bytes,
                           const struct held *held, struct law_value *v)
 {
@@ -209,10 +180,13 @@ struct law_value law_at(const struct law *law, double ranks, double bytes)
     if (!law->n || !law->terms)
         return refuse(v, LAW_NOTHING, 0);
     v.held_from = most_ranks(law, v.most_ranks);
-    double fewest = HUGE_VAL;
+    double fewest = HUGE_VAL, smallest = HUGE_VAL, largest = 0;
 
-    for (size_t i = 0; i < law->n; i++)
+    for (size_t i = 0; i < law->n; i++) {
         fewest = fmin(fewest, law->points[i].ranks);
+        smallest = fmin(smallest, law->points[i].bytes);
+        largest = fmax(largest, law->points[i].bytes);
+    }
     v.doublings = fmax(0, fmax(log2(ranks / v.most_ranks), log2(fewest / ranks)));
     if (v.doublings > 0 && !v.held_from)
         return refuse(v, LAW_ONE, v.most_ranks);
@@ -221,7 +195,7 @@ struct law_value law_at(const struct law *law, double ranks, double bytes)
         return refuse(v, err == -EOPNOTSUPP ? LAW_NOTHING : LAW_FEW, 0);
     if (v.doublings > LAW_DOUBLINGS + 1e-9)
         return refuse(v, LAW_FAR, v.most_ranks);
-    if (bytes > LAW_BEYOND * largest(law))
+    if (bytes > LAW_BEYOND * largest)
         return refuse(v, LAW_BYTES, 0);
     struct held held = hold_out(law, w, v.most_ranks);
     if (held.known)
@@ -236,15 +210,21 @@ struct law_value law_at(const struct law *law, double ranks, double bytes)
     if (v.doublings > 0 && !held.known)
         return refuse(v, LAW_ONE, v.most_ranks);
     take_interval(law, &fit, ranks, bytes, &held, &v);
-    take_messages(&fit, ranks, &v);
-    if (bytes < smallest(law)) {
+    struct fit_terms terms;
+
+    if (fit_terms(fit.terms, ranks, &terms)) {
+        v.messages_us = terms.messages * fit.a_us;
+        v.messages_low_us = terms.messages * fit.low_us;
+        v.messages_high_us = terms.messages * fit.high_us;
+    }
+    if (bytes < smallest) {
         /* What a vector takes that is smaller than all measured ones is messages, whose time large
          * ones do not show. It takes no longer than the smallest that was measured, and its bytes
          * alone at least. */
         struct law_value least = v;
         double all = fit_predict(&fit, ranks, bytes).time_us;
 
-        take_interval(law, &fit, ranks, smallest(law), &held, &least);
+        take_interval(law, &fit, ranks, smallest, &held, &least);
         v.low_us *= fmin(1, fmax(0, all - v.messages_us) / all);
         v.high_us = least.high_us;
     }

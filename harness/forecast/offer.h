@@ -67,8 +67,6 @@ struct offer_case {
     struct forecast_point point; /* of the offer's nodes */
 };
 
-bool offer_is_given(const struct offer_case *c);
-
 enum offer_measure { OFFER_MONEY, OFFER_ENERGY, OFFER_MEASURES };
 
 /* Samples for a unit of money, or for a joule; or that of an offer / that of the first. */

@@ -38,14 +38,15 @@ static void show_table(struct pool *pool, struct document *d, const struct offer
         row[0] = cell_text(c->offer->name);
         row[1] = cell_text(pool_text(pool, "%.0f", c->offer->nodes));
         row[4] = cell_text(pool_text(pool, "%.0f", offer_bill(terms, c->offer).money));
-        if (!offer_is_given(c)) {
+        if (!forecast_is_given(&c->point)) {
             row[2] = cell_word("refused", TONE_LOW);
             continue;
         }
-        double rate = c->point.samples_s, step = c->point.time.step_s;
+        const struct forecast_point *p = &c->point;
 
-        row[2] = cell_value(rate, "");
-        row[3] = cell_interval(rate, rate * step / c->point.high_s, rate * step / c->point.low_s);
+        row[2] = cell_value(p->samples_s, "");
+        row[3] =
+            cell_interval(p->samples_s, forecast_rate(p, p->high_s), forecast_rate(p, p->low_s));
         struct offer_value money = offer_value(terms, c, OFFER_MONEY),
                            ratio = offer_ratio(terms, c, &made->cases[0], OFFER_MONEY),
                            energy = offer_value(terms, c, OFFER_ENERGY);
@@ -67,7 +68,7 @@ void offers_show(struct pool *pool, struct document *d, const struct offers_made
     for (size_t i = 0; i < terms->n; i++) {
         const struct offer_case *c = &made->cases[i];
 
-        if (!offer_is_given(c))
+        if (!forecast_is_given(&c->point))
             document_answer(d, "Refused", "", TONE_LOW,
                             pool_text(pool, "'%s' has no forecast of %.0f nodes: %s",
                                       c->offer->name, c->offer->nodes,
@@ -91,19 +92,13 @@ void offers_show(struct pool *pool, struct document *d, const struct offers_made
 
 /* ---- JSON ---- */
 
-static void put(json_t *o, const char *name, double value)
-{
-    if (isfinite(value))
-        json_object_set_new(o, name, json_real(value));
-}
-
 static json_t *value_json(struct offer_value v)
 {
     json_t *o = json_object();
 
-    put(o, "value", v.value);
-    put(o, "low", v.low);
-    put(o, "high", v.high);
+    forecast_put(o, "value", v.value);
+    forecast_put(o, "low", v.low);
+    forecast_put(o, "high", v.high);
     return o;
 }
 
@@ -115,27 +110,27 @@ static json_t *offer_json(const struct offers *terms, const struct offer_case *c
     json_t *o = json_object();
 
     json_object_set_new(o, "name", json_string(offer->name));
-    put(o, "nodes", offer->nodes);
-    put(o, "node_price", offer->node_price);
-    put(o, "node_w", offer->node_watts);
+    forecast_put(o, "nodes", offer->nodes);
+    forecast_put(o, "node_price", offer->node_price);
+    forecast_put(o, "node_w", offer->node_watts);
     if (offer->measured) {
-        put(o, "node_low_w", offer->node_watts_low);
-        put(o, "node_high_w", offer->node_watts_high);
+        forecast_put(o, "node_low_w", offer->node_watts_low);
+        forecast_put(o, "node_high_w", offer->node_watts_high);
     }
-    put(o, "cost", bill.money);
-    put(o, "energy_cost", bill.energy_money);
-    put(o, "energy_j", bill.joules);
+    forecast_put(o, "cost", bill.money);
+    forecast_put(o, "energy_cost", bill.energy_money);
+    forecast_put(o, "energy_j", bill.joules);
     if (c->f.swap.text)
         json_object_set_new(o, "swapped", json_string(c->f.swap.text));
-    if (!offer_is_given(c))
+    if (!forecast_is_given(&c->point))
         return o;
-    put(o, "step_s", c->point.time.step_s);
-    put(o, "step_low_s", c->point.low_s);
-    put(o, "step_high_s", c->point.high_s);
-    put(o, "samples_per_s", c->point.samples_s);
+    forecast_put(o, "step_s", c->point.time.step_s);
+    forecast_put(o, "step_low_s", c->point.low_s);
+    forecast_put(o, "step_high_s", c->point.high_s);
+    forecast_put(o, "samples_per_s", c->point.samples_s);
     json_object_set_new(o, "samples_per_money", value_json(offer_value(terms, c, OFFER_MONEY)));
     json_object_set_new(o, "samples_per_joule", value_json(offer_value(terms, c, OFFER_ENERGY)));
-    if (c != first && offer_is_given(first)) {
+    if (c != first && forecast_is_given(&first->point)) {
         json_object_set_new(o, "money_to_first",
                             value_json(offer_ratio(terms, c, first, OFFER_MONEY)));
         json_object_set_new(o, "energy_to_first",
@@ -152,10 +147,10 @@ int offers_print_json(FILE *out, const struct offers_made *made)
     json_object_set_new(all, "model", json_string(job->model->name));
     json_object_set_new(all, "unit", json_string(job->model->unit));
     json_object_set_new(all, "currency", json_string(made->offers.currency));
-    put(all, "energy_price", made->offers.energy_price);
-    put(all, "years", made->offers.years);
-    put(all, "use", made->offers.use);
-    put(all, "confidence", 0.95);
+    forecast_put(all, "energy_price", made->offers.energy_price);
+    forecast_put(all, "years", made->offers.years);
+    forecast_put(all, "use", made->offers.use);
+    forecast_put(all, "confidence", 0.95);
     for (size_t i = 0; i < made->offers.n; i++)
         json_array_append_new(offers, offer_json(&made->offers, &made->cases[i], &made->cases[0]));
     json_object_set_new(all, "offers", offers);

@@ -11,31 +11,9 @@
 #include "core/text.h"
 #include "harness/forecast/forecast.h"
 #include "harness/report/report.h"
+#include "harness/text.h"
 
-static const char *const refusal_names[LAW_REFUSALS] = {"",
-                                                        "not measured",
-                                                        "one number of ranks",
-                                                        "too few points",
-                                                        "no law",
-                                                        "one time apart",
-                                                        "change of regime",
-                                                        "too far",
-                                                        "too many bytes",
-                                                        "one node",
-                                                        "groups in nodes",
-                                                        "sharded micro-batches",
-                                                        "other ranks of a node",
-                                                        "unknown messages",
-                                                        "does not fit",
-                                                        "unequal groups"};
-
-static const char *const left_names[] = {
-    [CHECK_MADE] = "",           [CHECK_SERVERS] = "servers", [CHECK_WAY] = "another way",
-    [CHECK_ORDER] = "order",     [CHECK_COMPUTE] = "compute", [CHECK_UPDATE] = "update",
-    [CHECK_REFUSED] = "refused",
-};
-
-static void put(json_t *o, const char *name, double value)
+void forecast_put(json_t *o, const char *name, double value)
 {
     if (isfinite(value))
         json_object_set_new(o, name, json_real(value));
@@ -45,29 +23,29 @@ static json_t *point_json(const struct forecast_point *p)
 {
     json_t *o = json_object();
 
-    put(o, "nodes", p->nodes);
-    put(o, "ranks", p->ranks);
+    forecast_put(o, "nodes", p->nodes);
+    forecast_put(o, "ranks", p->ranks);
     if (p->refused)
-        json_object_set_new(o, "refused", json_string(refusal_names[p->refused]));
-    if (isnan(p->low_s))
+        json_object_set_new(o, "refused", json_string(forecast_refusal_name(p->refused)));
+    if (!forecast_is_given(p))
         return o;
-    put(o, "step_s", p->time.step_s);
-    put(o, "step_low_s", p->low_s);
-    put(o, "step_high_s", p->high_s);
-    put(o, "samples_per_s", p->samples_s);
-    put(o, "compute_s", p->time.compute_s);
-    put(o, "bubble_s", p->time.bubble_s);
-    put(o, "parallel_s", p->time.parallel_s);
-    put(o, "sums_s", p->time.sums_s);
-    put(o, "exposed_s", p->time.exposed_s);
-    put(o, "update_s", p->time.update_s);
-    put(o, "sum_bytes", p->time.sum_bytes);
+    forecast_put(o, "step_s", p->time.step_s);
+    forecast_put(o, "step_low_s", p->low_s);
+    forecast_put(o, "step_high_s", p->high_s);
+    forecast_put(o, "samples_per_s", p->samples_s);
+    forecast_put(o, "compute_s", p->time.compute_s);
+    forecast_put(o, "bubble_s", p->time.bubble_s);
+    forecast_put(o, "parallel_s", p->time.parallel_s);
+    forecast_put(o, "sums_s", p->time.sums_s);
+    forecast_put(o, "exposed_s", p->time.exposed_s);
+    forecast_put(o, "update_s", p->time.update_s);
+    forecast_put(o, "sum_bytes", p->time.sum_bytes);
     if (p->law_of != JOB_NONE) {
-        put(o, "doublings", p->law.doublings);
-        put(o, "held_out", p->law.held_out);
+        forecast_put(o, "doublings", p->law.doublings);
+        forecast_put(o, "held_out", p->law.held_out);
     }
-    put(o, "host_s", p->host_s);
-    put(o, "crowding", p->crowding);
+    forecast_put(o, "host_s", p->host_s);
+    forecast_put(o, "crowding", p->crowding);
     json_object_set_new(o, "bound", json_string(forecast_bound_name(p->bound)));
     return o;
 }
@@ -84,18 +62,18 @@ static json_t *checks_json(const struct forecast *f, bool made)
             continue;
         json_t *o = point_json(&checks[i].point);
 
-        put(o, "measured_s", checks[i].step->s);
-        put(o, "measured_low_s", checks[i].step->low_s);
-        put(o, "measured_high_s", checks[i].step->high_s);
-        put(o, "nodes", checks[i].step->nodes);
-        put(o, "zero", checks[i].step->zero);
-        put(o, "tp", checks[i].step->tp);
-        put(o, "pp", checks[i].step->pp);
-        put(o, "ep", checks[i].step->ep);
-        put(o, "micro", checks[i].step->micro);
+        forecast_put(o, "measured_s", checks[i].step->s);
+        forecast_put(o, "measured_low_s", checks[i].step->low_s);
+        forecast_put(o, "measured_high_s", checks[i].step->high_s);
+        forecast_put(o, "nodes", checks[i].step->nodes);
+        forecast_put(o, "zero", checks[i].step->zero);
+        forecast_put(o, "tp", checks[i].step->tp);
+        forecast_put(o, "pp", checks[i].step->pp);
+        forecast_put(o, "ep", checks[i].step->ep);
+        forecast_put(o, "micro", checks[i].step->micro);
         json_object_set_new(o, "overlap", json_boolean(checks[i].step->overlap));
         if (!made)
-            json_object_set_new(o, "left_out", json_string(left_names[checks[i].left]));
+            json_object_set_new(o, "left_out", json_string(forecast_check_name(checks[i].left)));
         json_array_append_new(all, o);
     }
     free(checks);
@@ -108,32 +86,32 @@ int forecast_print_json(FILE *out, const struct forecast *f, size_t answer)
 
     json_object_set_new(all, "model", json_string(f->job.model->name));
     json_object_set_new(all, "unit", json_string(f->job.model->unit));
-    put(all, "batch", f->job.batch);
-    put(all, "per_node", f->per_node);
-    put(all, "confidence", 0.95);
+    forecast_put(all, "batch", f->job.batch);
+    forecast_put(all, "per_node", f->per_node);
+    forecast_put(all, "confidence", 0.95);
     if (f->swap.text)
         json_object_set_new(all, "swapped", json_string(f->swap.text));
     if (forecast_base(f))
-        put(all, "efficiency_against_nodes", forecast_base(f)->nodes);
+        forecast_put(all, "efficiency_against_nodes", forecast_base(f)->nodes);
     for (size_t i = 0; i < f->n; i++) {
         json_t *point = point_json(&f->points[i]);
 
-        put(point, "efficiency", forecast_efficiency(f, &f->points[i]));
+        forecast_put(point, "efficiency", forecast_efficiency(f, &f->points[i]));
         json_array_append_new(points, point);
     }
     json_object_set_new(all, "answer", point_json(&f->points[answer]));
     json_object_set_new(all, "points", points);
     json_object_set_new(all, "checks", checks_json(f, true));
     json_object_set_new(all, "checks_left_out", checks_json(f, false));
-    if (job_memory_all(&f->points[answer].time.memory) > 0) { /* else the step is not known */
-        const struct job_memory *m = &f->points[answer].time.memory;
+    if (model_memory_all(&f->points[answer].time.memory) > 0) { /* else the step is not known */
+        const struct model_memory *m = &f->points[answer].time.memory;
         json_t *o = json_object();
 
-        put(o, "parameters", m->parameters);
-        put(o, "gradients", m->gradients);
-        put(o, "update", m->update);
-        put(o, "activations", m->activations);
-        put(o, "of", forecast_memory(f));
+        forecast_put(o, "parameters", m->parameters);
+        forecast_put(o, "gradients", m->gradients);
+        forecast_put(o, "update", m->update);
+        forecast_put(o, "activations", m->activations);
+        forecast_put(o, "of", forecast_memory(f));
         json_object_set_new(all, "memory", o);
     }
     int err = json_dumpf(all, out, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
@@ -156,16 +134,15 @@ const struct plot *forecast_plot(struct pool *pool, const struct forecast *f)
     for (size_t i = 0; i < f->n; i++) {
         const struct forecast_point *p = &f->points[i];
 
-        points[i] =
-            (struct plot_point){p->nodes, p->samples_s, p->samples_s * p->time.step_s / p->high_s,
-                                p->samples_s * p->time.step_s / p->low_s};
+        points[i] = (struct plot_point){p->nodes, p->samples_s, forecast_rate(p, p->high_s),
+                                        forecast_rate(p, p->low_s)};
         points[f->n + i] =
             (struct plot_point){p->nodes, base->samples_s * p->ranks / base->ranks, NAN, NAN};
         ticks[i] = (struct plot_tick){p->nodes, pool_text(pool, "%.0f", p->nodes)};
     }
     lines[0] = (struct plot_line){.label = "forecast, 95 % interval", .points = points, .n = f->n};
-    lines[1] = (struct plot_line){.label = pool_text(pool, "no loss against %.0f node%s",
-                                                     base->nodes, base->nodes == 1 ? "" : "s"),
+    lines[1] = (struct plot_line){.label = pool_text(pool, "no loss against %s",
+                                                     text_count((size_t)base->nodes, "node").text),
                                   .points = points + f->n,
                                   .n = f->n,
                                   .colour = 1,

@@ -11,12 +11,14 @@
 #include "core/stats.h"
 #include "core/units.h"
 #include "harness/report/described.h"
+#include "harness/text.h"
 
 struct parts_reading {
     struct report *r;
     const struct bench_list *benches;
     const char *over;
     double per_node;
+    size_t most; /* values of all runs in all cases */
     struct scalings scalings;
     struct parts *parts;
     double stream_size;               /* the largest */
@@ -52,24 +54,117 @@ static double base_of(const struct report_case *c, double value)
     return unit->rate ? value / unit->scale * 1e9 : value / unit->scale * 1e-9;
 }
 
-static bool is_usable(const struct report_point *p)
+static bool is_measured(const struct report_point *p)
 {
-    return p->n_values && p->value > 0 && strcmp(p->status, "wrong") != 0;
+    return p->n_values && isfinite(p->value) && strcmp(p->status, "wrong") != 0;
 }
 
-/* Two works that slow each other down hide nothing, or less. */
-static bool is_usable_as(enum bench_part_of what, const struct report_point *p)
+static bool is_usable(const struct report_point *p)
 {
-    return what == JOB_OVERLAP
-               ? p->n_values && isfinite(p->value) && strcmp(p->status, "wrong") != 0
-               : is_usable(p);
+    return is_measured(p) && p->value > 0;
+}
+
+/* ---- the time of a product, from those that were measured ---- */
+
+/* The square of the distance of two shapes, in logarithms. */
+static double square_of(const struct part_product *at, double m, double n, double k)
+{
+    double x = log(m / at->m), y = log(n / at->n), z = log(k / at->k);
+
+    return x * x + y * y + z * z;
+}
+
+/* The rate of a shape, without the measured one number `but`. */
+static double rate_of(const struct parts *p, double m, double n, double k, size_t but)
+{
+    double sum = 0, weights = 0;
+
+    for (size_t i = 0; i < p->n_products; i++) {
+        const struct part_product *at = &p->products[i];
+        double square = square_of(at, m, n, k);
+
+        if (i == but)
+            continue;
+        if (square < 1e-12)
+            return at->flops;
+        sum += log(at->flops) / (square * square);
+        weights += 1 / (square * square);
+    }
+    return weights > 0 ? exp(sum / weights) : NAN;
+}
+
+/* How far the nearest measured shape is, as a logarithm. */
+static double distance_of(const struct parts *p, double m, double n, double k, size_t but)
+{
+    double least = HUGE_VAL;
+
+    for (size_t i = 0; i < p->n_products; i++) {
+        if (i != but)
+            least = fmin(least, square_of(&p->products[i], m, n, k));
+    }
+    return sqrt(least);
+}
+
+double parts_product_off(const struct parts *p, double m, double n, double k)
+{
+    double far = distance_of(p, m, n, k, p->n_products) / p->product_apart;
+
+    return isnan(p->product_spread) ? NAN
+                                    : dist_t_quantile(0.975, (double)p->n_products - 1) *
+                                          p->product_spread * fmax(1, far);
+}
+
+double parts_product_s(const struct parts *p, double m, double n, double k, double count)
+{
+    if (p->n_products < PARTS_SHAPES)
+        return NAN;
+    return 2 * m * n * k * count / rate_of(p, m, n, k, p->n_products);
+}
+
+void parts_product_spread(struct parts *p)
+{
+    double squares = 0, jitter = 0, known = 0;
+
+    p->product_apart = 0;
+    for (size_t i = 0; i < p->n_products; i++) {
+        const struct part_product *at = &p->products[i];
+        double off = log(rate_of(p, at->m, at->n, at->k, i) / at->flops);
+
+        squares += off * off;
+        jitter += isnan(at->jitter) ? 0 : at->jitter;
+        known += !isnan(at->jitter);
+        p->product_apart = fmax(p->product_apart, distance_of(p, at->m, at->n, at->k, i));
+    }
+    p->jitter = known ? jitter / known : NAN;
+    p->product_spread =
+        p->n_products >= PARTS_SHAPES ? sqrt(squares / (double)(p->n_products - 1)) : NAN;
+}
+
+/* What the devices of products drew. */
+struct part_power parts_power(const struct parts *p)
+{
+    struct part_power power = {NAN, NAN, NAN};
+    double sum = 0, n = 0;
+
+    for (size_t i = 0; i < p->n_products; i++) {
+        const struct part_product *at = &p->products[i];
+        double off = hypot(POWER_ACCURACY, POWER_UPDATE_S / at->watts_s);
+
+        if (!(at->watts > 0) || !(off < 1)) /* too short a time tells nothing */
+            continue;
+        sum += at->watts;
+        n++;
+        power.low = fmin(power.low, at->watts * (1 - off));
+        power.high = fmax(power.high, at->watts * (1 + off));
+    }
+    power.watts = n > 0 ? sum / n : NAN;
+    return power;
 }
 
 /* ---- every case of one kind of part ---- */
 
 typedef void each_fn(struct parts_reading *in, const struct report_bench *b,
-                     const struct report_case *c, const struct report_point *p,
-                     const struct bench_part *part);
+                     const struct report_case *c, const struct report_point *p);
 
 static void each_case(struct parts_reading *in, enum bench_part_of what, each_fn *fn)
 {
@@ -81,8 +176,10 @@ static void each_case(struct parts_reading *in, enum bench_part_of what, each_fn
             const struct bench_part *part = part_of(in, b, c);
 
             for (size_t run = 0; part && part->of == what && run < in->r->n_runs; run++)
-                if (is_usable_as(what, &c->points[run]))
-                    fn(in, b, c, &c->points[run], part);
+                /* Two works that slow each other down hide nothing, or less: that may be below 0. */
+                if (is_usable(&c->points[run]) ||
+                    (what == JOB_OVERLAP && is_measured(&c->points[run])))
+                    fn(in, b, c, &c->points[run]);
         }
     }
 }
@@ -90,22 +187,10 @@ static void each_case(struct parts_reading *in, enum bench_part_of what, each_fn
 /* ---- products ---- */
 
 static void look_for_gpu(struct parts_reading *in, const struct report_bench *b,
-                         const struct report_case *c, const struct report_point *p,
-                         const struct bench_part *part)
+                         const struct report_case *c, const struct report_point *p)
 {
     (void)p;
-    (void)part;
     in->parts->gpu |= case_is_gpu(b, c);
-}
-
-static void count_product(struct parts_reading *in, const struct report_bench *b,
-                          const struct report_case *c, const struct report_point *p,
-                          const struct bench_part *part)
-{
-    (void)p;
-    (void)part;
-    in->parts->n_products += case_is_gpu(b, c) == in->parts->gpu &&
-                             !strcmp(report_param(b, c, "dtype"), in->parts->dtype);
 }
 
 #define P05_TO_P95 3.29 /* in deviations of a normal distribution */
@@ -153,8 +238,7 @@ static void find_device(struct parts_reading *in, const json_t *meta, bool *seve
 
 /* Of one shape the fastest way. */
 static void add_product(struct parts_reading *in, const struct report_bench *b,
-                        const struct report_case *c, const struct report_point *p,
-                        const struct bench_part *part)
+                        const struct report_case *c, const struct report_point *p)
 {
     struct parts *parts = in->parts;
     struct part_product *at = parts->products, found = {number_of(b, c, "m"),
@@ -166,7 +250,6 @@ static void add_product(struct parts_reading *in, const struct report_bench *b,
                                                         NAN,
                                                         NAN};
 
-    (void)part;
     if (case_is_gpu(b, c) != parts->gpu || strcmp(report_param(b, c, "dtype"), parts->dtype) != 0 ||
         !(found.m * found.n * found.k > 0))
         return;
@@ -177,26 +260,18 @@ static void add_product(struct parts_reading *in, const struct report_bench *b,
         parts->n_products++;
     else if (at->flops >= found.flops)
         return;
-    /* Of the launches of a case the widest. */
-    size_t run = (size_t)(p - c->points);
-    double most = NAN;
-
-    for (size_t i = 0; i < p->n_rows; i++) {
-        double low = row_number(&b->rows[run], p->rows[i], FIELD_P05);
-        double high = row_number(&b->rows[run], p->rows[i], FIELD_P95);
-
-        if (low > 0 && high >= low)
-            most = fmax(most, log(high / low) / P05_TO_P95);
-    }
-    found.jitter = most;
-    /* Of its launches the mean, and the time of the shortest. */
+    /* The widest scatter of its launches; their mean draw, and the time of the shortest. */
     const struct report_rows *rows = &b->rows[p - c->points];
     double sum = 0, n = 0;
 
     for (size_t i = 0; i < p->n_rows; i++) {
+        double low = row_number(rows, p->rows[i], FIELD_P05);
+        double high = row_number(rows, p->rows[i], FIELD_P95);
         double watts =
             row_number(rows, p->rows[i], parts->gpu ? FIELD_GPU_MEAN_WATTS : FIELD_CPU_WATTS);
 
+        if (low > 0 && high >= low)
+            found.jitter = fmax(found.jitter, log(high / low) / P05_TO_P95);
         if (!(watts > 0))
             continue;
         sum += watts;
@@ -214,9 +289,7 @@ static void list_products(struct parts_reading *in)
 {
     struct parts *p = in->parts;
 
-    p->n_products = 0;
-    each_case(in, JOB_PRODUCT, count_product);
-    p->products = pool_alloc(&in->r->pool, p->n_products, sizeof(*p->products));
+    p->products = pool_alloc(&in->r->pool, in->most, sizeof(*p->products));
     p->n_products = 0;
     each_case(in, JOB_PRODUCT, add_product);
 }
@@ -269,16 +342,20 @@ static void read_products(struct parts_reading *in, const char *dtype)
     p->power = parts_power(p);
 }
 
+static double element_bytes(const char *dtype)
+{
+    return word_in("f64 i64", dtype)        ? 8
+           : word_in("bf16 f16", dtype)     ? 2
+           : word_in("i8 e4m3 e5m2", dtype) ? 1
+                                            : 4;
+}
+
 double parts_element_bytes(const struct parts *p)
 {
-    return p->dtype && word_in("bf16 f16", p->dtype) ? 2 : 4;
+    return p->dtype ? element_bytes(p->dtype) : 4;
 }
 
 /* ---- memory, calls, overlap, steps ---- */
-
-struct best {
-    double size, value;
-};
 
 static double size_of(const struct report_bench *b, const struct report_case *c)
 {
@@ -290,11 +367,9 @@ static double size_of(const struct report_bench *b, const struct report_case *c)
 /* What lies in memory is far larger than what lies in caches: sizes of half the largest and more
  * count, and of these the fastest. */
 static void look_for_size(struct parts_reading *in, const struct report_bench *b,
-                          const struct report_case *c, const struct report_point *p,
-                          const struct bench_part *part)
+                          const struct report_case *c, const struct report_point *p)
 {
     (void)p;
-    (void)part;
     if (case_is_gpu(b, c) == in->parts->gpu)
         in->stream_size = fmax(in->stream_size, size_of(b, c));
 }
@@ -316,13 +391,11 @@ static double channels_of(const json_t *meta)
 }
 
 static void add_stream(struct parts_reading *in, const struct report_bench *b,
-                       const struct report_case *c, const struct report_point *p,
-                       const struct bench_part *part)
+                       const struct report_case *c, const struct report_point *p)
 {
     struct parts *parts = in->parts;
     double rate = base_of(c, p->value);
 
-    (void)part;
     if (case_is_gpu(b, c) != parts->gpu || size_of(b, c) < in->stream_size / 2 ||
         parts->stream >= rate)
         return;
@@ -334,13 +407,11 @@ static void add_stream(struct parts_reading *in, const struct report_bench *b,
 }
 
 static void add_call(struct parts_reading *in, const struct report_bench *b,
-                     const struct report_case *c, const struct report_point *p,
-                     const struct bench_part *part)
+                     const struct report_case *c, const struct report_point *p)
 {
     struct parts *parts = in->parts;
     double s = base_of(c, p->value);
 
-    (void)part;
     if (case_is_gpu(b, c) != parts->gpu || parts->call_s <= s)
         return;
     parts->call_s = s;
@@ -362,14 +433,12 @@ static bool is_same_way(const struct parts_reading *in, const struct report_benc
 
 /* Of the way that sums go, the largest vector's, where it matters, and of these the most ranks'. */
 static void add_overlap(struct parts_reading *in, const struct report_bench *b,
-                        const struct report_case *c, const struct report_point *p,
-                        const struct bench_part *part)
+                        const struct report_case *c, const struct report_point *p)
 {
     struct parts *parts = in->parts;
     double size = number_of(b, c, "size"), ranks = number_of(b, c, "ranks");
     bool first = isnan(parts->hidden);
 
-    (void)part;
     if (!is_same_way(in, b, c) || !(isnan(p->high) || p->low > 0 || p->high < 100))
         return;
     if (!first &&
@@ -388,14 +457,6 @@ static double number_or(const struct report_bench *b, const struct report_case *
     double value = number_of(b, c, name);
 
     return value > 0 ? value : otherwise;
-}
-
-static double element_bytes(const char *dtype)
-{
-    return word_in("f64 i64", dtype)        ? 8
-           : word_in("bf16 f16", dtype)     ? 2
-           : word_in("i8 e4m3 e5m2", dtype) ? 1
-                                            : 4;
 }
 
 static struct part_step step_of(const struct report_bench *b, const struct report_case *c,
@@ -432,21 +493,15 @@ static struct part_step step_of(const struct report_bench *b, const struct repor
 }
 
 static void add_step(struct parts_reading *in, const struct report_bench *b,
-                     const struct report_case *c, const struct report_point *p,
-                     const struct bench_part *part)
+                     const struct report_case *c, const struct report_point *p)
 {
     struct parts *parts = in->parts;
     struct part_step step = step_of(b, c, p);
 
-    (void)part;
     if (!(step.ranks > 0) || !(step.batch > 0))
         return;
     step.other_way = !is_same_way(in, b, c);
-    struct part_step *longer = pool_alloc(&in->r->pool, parts->n_steps + 1, sizeof(*longer));
-    if (parts->n_steps)
-        memcpy(longer, parts->steps, parts->n_steps * sizeof(*longer));
-    longer[parts->n_steps++] = step;
-    parts->steps = longer;
+    parts->steps[parts->n_steps++] = step;
 }
 
 /* ---- operations between ranks ---- */
@@ -590,9 +645,9 @@ static struct part_law make_law(struct parts_reading *in, const struct scaling_s
             add_points(&in->scalings.all[i], least, most, law);
     const char *backend = report_param(s->bench, s->first, "backend");
     const char *transport = report_param(s->bench, s->first, "transport");
-    law->label = pool_text(&in->r->pool, "%s%s%s, up to %.0f ranks on %.0f node%s", backend,
-                           *transport ? " over " : "", transport, ranks_of(law), law->nodes,
-                           law->nodes == 1 ? "" : "s");
+    law->label = pool_text(&in->r->pool, "%s, up to %.0f ranks on %s",
+                           pool_join(&in->r->pool, backend, " over ", transport), ranks_of(law),
+                           text_count((size_t)law->nodes, "node").text);
     return own;
 }
 
@@ -643,9 +698,12 @@ void parts_read(struct report *r, const struct bench_list *benches, const char *
                             .host = {NAN, NAN, NAN, false},
                             .host_waits = {NAN, NAN, NAN, false},
                             .memory_bytes = NAN};
-    parts->machine = r->names[0];
-    for (size_t i = 1; i < r->n_runs; i++)
-        parts->machine = pool_text(&r->pool, "%s, %s", parts->machine, r->names[i]);
+    parts->machine = "";
+    for (size_t i = 0; i < r->n_runs; i++)
+        parts->machine = pool_join(&r->pool, parts->machine, ", ", r->names[i]);
+    for (size_t i = 0; i < r->n_benches; i++)
+        in.most += r->benches[i].n_cases * r->n_runs;
+    parts->steps = pool_alloc(&r->pool, in.most, sizeof(*parts->steps));
     read_products(&in, dtype);
     scalings_make_of(in.r, 1, &in.scalings);
     for (size_t i = 0; i < in.scalings.n; i++) {

@@ -5,6 +5,7 @@
 
 #include "core/units.h"
 #include "harness/forecast/forecast.h"
+#include "harness/text.h"
 
 struct showing {
     struct pool *pool;
@@ -35,24 +36,58 @@ const char *forecast_bound_name(enum forecast_bound bound)
     return bound_names[bound];
 }
 
+/* Why there is no forecast: its word in the JSON, and the sentence, of the part that lacks; those that
+ * have figures of their own are in why(). */
+static const struct {
+    const char *code, *text;
+} refusals[LAW_REFUSALS] = {
+    [LAW_GIVEN] = {"", ""},
+    [LAW_NOTHING] = {"not measured", "%s: not measured"},
+    [LAW_ONE] = {"one number of ranks", NULL},
+    [LAW_FEW] = {"too few points", "%s: too few points; measure three sizes or more"},
+    [LAW_SHAPE] = {"no law", "%s: the measured times follow no line; measure more sizes and "
+                             "launches"},
+    [LAW_POINT] = {"one time apart", NULL},
+    [LAW_BREAK] = {"change of regime", NULL},
+    [LAW_FAR] = {"too far", NULL},
+    [LAW_BYTES] = {"too many bytes", "%s: a vector is far larger than all that were measured; "
+                                     "measure larger sizes"},
+    [LAW_NODE] = {"one node", NULL},
+    [LAW_GROUPS] = {"groups in nodes", "--tp, --pp and --ep beside several ranks a node: several "
+                                       "groups of one node share its memory or its link, which is "
+                                       "not modelled"},
+    [LAW_MICRO] = {"sharded micro-batches", "ZeRO 2 and 3 with several micro-batches in a "
+                                            "pipeline: each scatters and gathers, which is not "
+                                            "modelled"},
+    [LAW_PLACED] = {"other ranks of a node", "%s: measured with other numbers of ranks on a node, "
+                                             "or on one node alone, where ranks share no link "
+                                             "between nodes"},
+    [LAW_MESSAGES] = {"unknown messages", "%s: their sizes do not tell the time of messages, which "
+                                          "another network leaves, from that of bytes; measure "
+                                          "smaller sizes"},
+    [LAW_MEMORY] = {"does not fit", NULL},
+    [LAW_DIVIDED] = {"unequal groups", "--tp, --pp and --ep do not divide these ranks into equal "
+                                       "groups"},
+};
+
+const char *forecast_refusal_name(enum law_refusal refusal)
+{
+    return refusals[refusal].code;
+}
+
 static const char *seconds(struct pool *pool, double s)
 {
-    if (isnan(s))
-        return "unknown";
-    return s < 1e-3  ? pool_text(pool, "%s us", document_number(pool, s * 1e6))
-           : s < 1   ? pool_text(pool, "%s ms", document_number(pool, s * 1e3))
-           : s < 600 ? pool_text(pool, "%s s", document_number(pool, s))
-                     : pool_text(pool, "%s min", document_number(pool, s / 60));
-}
+    static const struct {
+        double below, times;
+        const char *unit;
+    } units[] = {{1e-3, 1e6, "us"}, {1, 1e3, "ms"}, {600, 1, "s"}, {HUGE_VAL, 1 / 60., "min"}};
+    size_t i = 0;
 
-static bool is_given(const struct forecast_point *p)
-{
-    return !isnan(p->low_s);
-}
-
-static double samples(const struct forecast_point *p, double s)
-{
-    return p->samples_s * p->time.step_s / s;
+    while (s >= units[i].below)
+        i++;
+    return isnan(s)
+               ? "unknown"
+               : pool_text(pool, "%s %s", document_number(pool, s * units[i].times), units[i].unit);
 }
 
 static const char *command_of(const struct forecast *f, enum bench_part_of what)
@@ -102,10 +137,9 @@ static const char *memory_why(struct pool *pool, const struct forecast_point *fi
                *least = pool_text(pool, "%.3g", kept(last));
 
     return pool_text(pool,
-                     "parameters, gradients and optimizer take %s%s%s GB of a rank, which its "
+                     "parameters, gradients and optimizer take %s GB of a rank, which its "
                      "device does not have",
-                     least, strcmp(least, most) != 0 ? " to " : "",
-                     strcmp(least, most) != 0 ? most : "");
+                     strcmp(least, most) != 0 ? pool_text(pool, "%s to %s", least, most) : least);
 }
 
 /* Why there is no forecast at this point: a sentence. "" where there is one. */
@@ -116,18 +150,9 @@ static const char *why(struct pool *pool, const struct forecast_point *p)
     char size[32];
 
     switch (p->refused) {
-    case LAW_GIVEN:
-        break;
-    case LAW_NOTHING:
-        return pool_text(pool, "%s: not measured", what);
     case LAW_ONE:
         return pool_text(pool, "%s: measured at %.0f ranks alone; measure at two numbers or more",
                          what, v->most_ranks);
-    case LAW_FEW:
-        return pool_text(pool, "%s: too few points; measure three sizes or more", what);
-    case LAW_SHAPE:
-        return pool_text(
-            pool, "%s: the measured times follow no line; measure more sizes and launches", what);
     case LAW_POINT:
         units_format_bytes((uint64_t)v->at_bytes, size, sizeof(size));
         return pool_text(pool,
@@ -145,41 +170,16 @@ static const char *why(struct pool *pool, const struct forecast_point *p)
                    : pool_text(pool,
                                "more than three doublings beyond the %.0f ranks that were measured",
                                v->most_ranks);
-    case LAW_BYTES:
-        return pool_text(pool,
-                         "%s: a vector is far larger than all that were measured; measure "
-                         "larger sizes",
-                         what);
     case LAW_NODE:
         return pool_text(pool, "%s: %s", what,
                          p->nodes > 1
                              ? "measured inside one node alone, which shows no link between nodes"
                              : "not measured inside one node");
-    case LAW_GROUPS:
-        return "--tp, --pp and --ep beside several ranks a node: several groups of one node share "
-               "its memory or its link, which is not modelled";
-    case LAW_MICRO:
-        return "ZeRO 2 and 3 with several micro-batches in a pipeline: each scatters and gathers, "
-               "which is not modelled";
-    case LAW_PLACED:
-        return pool_text(
-            pool,
-            "%s: measured with other numbers of ranks on a node, or on one node alone, "
-            "where ranks share no link between nodes",
-            what);
-    case LAW_MESSAGES:
-        return pool_text(pool,
-                         "%s: their sizes do not tell the time of messages, which another network "
-                         "leaves, from that of bytes; measure smaller sizes",
-                         what);
     case LAW_MEMORY:
         return memory_why(pool, p, p);
-    case LAW_DIVIDED:
-        return "--tp, --pp and --ep do not divide these ranks into equal groups";
-    case LAW_REFUSALS:
-        break;
+    default:
+        return pool_text(pool, refusals[p->refused].text, what);
     }
-    return "";
 }
 
 const char *forecast_why(struct pool *pool, const struct forecast *f,
@@ -196,26 +196,32 @@ const char *forecast_why(struct pool *pool, const struct forecast *f,
 
 /* ---- the answer ---- */
 
+/* Adds "ZeRO 1" to a list of what is not the default. */
+static const char *add_way(struct pool *pool, const char *ways, const char *format, double n,
+                           double default_n)
+{
+    return n > default_n ? pool_join(pool, ways, ", ", pool_text(pool, format, n)) : ways;
+}
+
+const char *forecast_ways(struct pool *pool, const char *ways, double zero, double tp, double pp,
+                          double micro, double ep)
+{
+    ways = add_way(pool, ways, "ZeRO %.0f", zero, 0);
+    ways = add_way(pool, ways, "tensor parallel %.0f", tp, 1);
+    ways = add_way(pool, ways, "%.0f stages", pp, 1);
+    ways = add_way(pool, ways, "%.0f micro-batches", micro, 1);
+    return add_way(pool, ways, "experts over %.0f", ep, 1);
+}
+
 static const char *shape_text(const struct showing *s)
 {
     const struct step_job *job = &s->f->job;
-    const char *text =
-        pool_text(s->pool, "%s, %.6g %s a rank", job->model->name, job->batch,
-                  job->batch == 1 ? job->model->unit : pool_text(s->pool, "%ss", job->model->unit));
+    const char *text = pool_text(s->pool, "%s, %.6g %s%s a rank", job->model->name, job->batch,
+                                 job->model->unit, job->batch == 1 ? "" : "s");
 
     if (job->sequence)
         text = pool_text(s->pool, "%s of %.0f tokens", text, (double)job->sequence);
-    if (job->zero)
-        text = pool_text(s->pool, "%s, ZeRO %u", text, job->zero);
-    if (job->tp > 1)
-        text = pool_text(s->pool, "%s, tensor parallel %.0f", text, job->tp);
-    if (job->pp > 1)
-        text = pool_text(s->pool, "%s, %.0f stages", text, job->pp);
-    if (job->micro > 1)
-        text = pool_text(s->pool, "%s, %.0f micro-batches", text, job->micro);
-    if (job->ep > 1)
-        text = pool_text(s->pool, "%s, experts over %.0f", text, job->ep);
-    return text;
+    return forecast_ways(s->pool, text, job->zero, job->tp, job->pp, job->micro, job->ep);
 }
 
 static void answer_trust(const struct showing *s, const struct forecast_point *p)
@@ -251,8 +257,8 @@ static const char *bytes_text(struct pool *pool, double bytes)
 /* Where activations alone make it too much, they can be computed again. */
 static void answer_memory(const struct showing *s, const struct forecast_point *p)
 {
-    const struct job_memory *m = &p->time.memory;
-    double all = job_memory_all(m), of = forecast_memory(s->f);
+    const struct model_memory *m = &p->time.memory;
+    double all = model_memory_all(m), of = forecast_memory(s->f);
     bool tight = of > 0 && all > of && all - m->activations <= of;
     const char *text = pool_text(s->pool, "%s a rank at least", bytes_text(s->pool, all));
 
@@ -297,7 +303,7 @@ static bool is_refused(const struct forecast_point *p)
 static bool is_same_reason(struct pool *pool, const struct forecast_point *x,
                            const struct forecast_point *y)
 {
-    if (is_given(x) || is_given(y) || x->refused != y->refused)
+    if (forecast_is_given(x) || forecast_is_given(y) || x->refused != y->refused)
         return false;
     return x->refused == LAW_MEMORY || !strcmp(why(pool, x), why(pool, y));
 }
@@ -319,11 +325,6 @@ static const char *span_text(struct pool *pool, double from, double to, size_t n
     return n == 1   ? pool_text(pool, "%.0f", from)
            : n == 2 ? pool_text(pool, "%.0f and %.0f", from, to)
                     : pool_text(pool, "%.0f to %.0f", from, to);
-}
-
-static const char *nodes_text(struct pool *pool, double nodes)
-{
-    return pool_text(pool, "%.0f node%s", nodes, nodes == 1 ? "" : "s");
 }
 
 /* Several points with one reason, in the order of their nodes. */
@@ -349,7 +350,7 @@ static bool collect(const struct showing *s, size_t first, struct refused *out)
             continue;
         out->last = &points[last];
         out->nodes =
-            pool_text(s->pool, "%s%s%s", out->nodes, *out->nodes ? ", " : "",
+            pool_join(s->pool, out->nodes, ", ",
                       span_text(s->pool, points[i].nodes, points[last].nodes, last - i + 1));
     }
     out->nodes = pool_text(s->pool, "%s node%s", out->nodes,
@@ -405,7 +406,7 @@ static void answer_group(const struct showing *s, const struct refused *r)
                 ? pool_text(s->pool, "measure at %.0f ranks", near)
             : near == far ? pool_text(s->pool, "measure at %.0f ranks", far)
                           : pool_text(s->pool, "measure at %.0f ranks for %s, at %.0f for all",
-                                      near, nodes_text(s->pool, r->first->nodes), far),
+                                      near, text_count((size_t)r->first->nodes, "node").text, far),
             command_of(f, p->refused_of));
     }
 }
@@ -417,7 +418,7 @@ static void answer(const struct showing *s, const struct forecast_point *p)
                          "");
     if (s->f->swap.text)
         document_answer(s->d, "Swapped", "", TONE_NONE, forecast_swap_text(s->pool, &s->f->swap));
-    if (is_given(p)) {
+    if (forecast_is_given(p)) {
         document_answer(s->d, "Step", "", TONE_NONE,
                         pool_text(s->pool, "%s (%s to %s) on %.0f ranks",
                                   seconds(s->pool, p->time.step_s), seconds(s->pool, p->low_s),
@@ -425,24 +426,25 @@ static void answer(const struct showing *s, const struct forecast_point *p)
         document_answer(s->d, "Rate", "", TONE_NONE,
                         pool_text(s->pool, "%s samples/s (%s to %s)",
                                   document_number(s->pool, p->samples_s),
-                                  document_number(s->pool, samples(p, p->high_s)),
-                                  document_number(s->pool, samples(p, p->low_s))));
+                                  document_number(s->pool, forecast_rate(p, p->high_s)),
+                                  document_number(s->pool, forecast_rate(p, p->low_s))));
         const struct forecast *f = s->f;
         const char *text = "";
 
         for (size_t i = 0, last = SIZE_MAX; i < f->n; i++) {
             const struct forecast_point *at = &f->points[i];
 
-            if (!is_given(at) || (last != SIZE_MAX && f->points[last].bound == at->bound))
+            if (!forecast_is_given(at) || (last != SIZE_MAX && f->points[last].bound == at->bound))
                 continue;
             const struct step_time *t = &at->time;
             const double parts[BOUNDS] = {t->compute_s + t->bubble_s, t->exposed_s, t->parallel_s,
                                           t->update_s};
 
-            text = pool_text(s->pool, "%s%s%s from %.0f node%s on (%s of the step)", text,
-                             *text ? "; " : "", bound_names[at->bound], at->nodes,
-                             at->nodes == 1 ? "" : "s",
-                             document_percent(s->pool, 100 * parts[at->bound] / t->step_s));
+            text = pool_join(
+                s->pool, text, "; ",
+                pool_text(s->pool, "%s from %s on (%s of the step)", bound_names[at->bound],
+                          text_count((size_t)at->nodes, "node").text,
+                          document_percent(s->pool, 100 * parts[at->bound] / t->step_s)));
             last = i;
         }
         document_answer(s->d, "Bound by", "", TONE_NONE, text);
@@ -492,7 +494,7 @@ static void add_row(const struct showing *s, struct document_table *t, size_t fi
 
     row[0] = cell_text(span_text(s->pool, p->nodes, to->nodes, last - first + 1));
     row[1] = cell_text(span_text(s->pool, p->ranks, to->ranks, last - first + 1));
-    if (is_given(p)) {
+    if (forecast_is_given(p)) {
         row[2] = cell_value(1e3 * p->time.step_s, "");
         row[3] = cell_interval(p->time.step_s, p->low_s, p->high_s);
         row[4] = cell_value(p->samples_s, "");
@@ -514,8 +516,8 @@ static void table(const struct showing *s)
 
     memcpy(named, columns, sizeof(columns));
     if (base)
-        named[5].name =
-            pool_text(s->pool, "Efficiency against %s", nodes_text(s->pool, base->nodes));
+        named[5].name = pool_text(s->pool, "Efficiency against %s",
+                                  text_count((size_t)base->nodes, "node").text);
     struct document_table *t = document_table(s->d, named, COLUMNS);
     for (size_t i = 0, last; i < s->f->n; i = last + 1) {
         last = last_of(s, i);
@@ -526,14 +528,6 @@ static void table(const struct showing *s)
 
 /* ---- parts and assumptions ---- */
 
-static void item_law(const struct showing *s, enum bench_part_of what)
-{
-    const struct part_law *law = &s->f->parts->laws[what];
-
-    if (law->law.n)
-        document_item(s->d, pool_text(s->pool, "%s: %s", part_name(what), law->label));
-}
-
 static void show_parts(const struct showing *s, const struct forecast_point *p_answer)
 {
     const struct parts *p = s->f->parts;
@@ -541,8 +535,8 @@ static void show_parts(const struct showing *s, const struct forecast_point *p_a
     document_heading(s->d, 2, "Parts", "parts");
     if (p->n_products && isnan(s->f->job.compute_s))
         document_item(
-            s->d, pool_text(s->pool, "products: %zu shape%s in %s%s", p->n_products,
-                            p->n_products == 1 ? "" : "s", p->dtype,
+            s->d, pool_text(s->pool, "products: %s in %s%s",
+                            text_count(p->n_products, "shape").text, p->dtype,
                             isnan(p->product_spread)
                                 ? "; how well one stands for others is not known"
                                 : pool_text(s->pool, "; one predicted from the others is off by %s",
@@ -556,7 +550,9 @@ static void show_parts(const struct showing *s, const struct forecast_point *p_a
     if (!isnan(p->call_s))
         document_item(s->d, pool_text(s->pool, "a launch: %s", seconds(s->pool, p->call_s)));
     for (int what = JOB_SUM; what <= JOB_MESSAGE; what++)
-        item_law(s, (enum bench_part_of)what);
+        if (p->laws[what].law.n)
+            document_item(s->d, pool_text(s->pool, "%s: %s", part_name((enum bench_part_of)what),
+                                          p->laws[what].label));
     const struct part_host *h = &s->f->parts->host;
 
     document_item(

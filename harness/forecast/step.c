@@ -81,6 +81,51 @@ static double works_run(struct work *works, size_t n, const struct step_costs *c
     return now;
 }
 
+/* ---- what a rank keeps in memory: docs/forecast.md names the sources ---- */
+
+static bool is_split(const struct step_job *job, const struct model_layer *l)
+{
+    return job->tp > 1 && l->split != MODEL_WHOLE;
+}
+
+/* Of a layer, before ZeRO shares them. */
+static double parameters_of(const struct step_job *job, const struct model_layer *l)
+{
+    return (double)l->parameters / (is_split(job, l) ? job->tp : 1) /
+           (l->kind == MODEL_EXPERT ? job->ep : 1);
+}
+
+double job_copies(const struct step_job *job, enum model_kind kind)
+{
+    return kind == MODEL_EXPERT ? fmax(1, floor(job->dp / job->ep)) : job->dp;
+}
+
+struct model_memory job_memory(const struct step_job *job, size_t stage, size_t from, size_t to)
+{
+    double samples = job->batch / job->micro, on_way = fmin(job->micro, job->pp - (double)stage);
+    double tables = 0, table = 0;
+    struct model_kept kept = {
+        .element_bytes = job->element_bytes, .state_bytes = job->state_bytes, .zero = job->zero};
+
+    for (size_t i = from; i < to; i++) {
+        const struct model_layer *l = &job->model->layers[i];
+        double output = model_size_value(l->output, job->sequence);
+        bool divided = is_split(job, l) && l->split == MODEL_COLUMN;
+
+        kept.outputs += output / (divided ? job->tp : 1) * samples * on_way;
+        if (l->kind == MODEL_TABLE) {
+            tables += (double)l->parameters;
+            table = fmax(table, (double)l->parameters);
+            kept.rows += output * samples;
+        } else {
+            kept.parameters += parameters_of(job, l);
+            kept.shared += parameters_of(job, l) / job_copies(job, l->kind);
+        }
+    }
+    kept.tables = fmax(tables / job->dp, table);
+    return model_memory(&kept);
+}
+
 /* ---- a layer on one rank ---- */
 
 struct part {
@@ -119,11 +164,6 @@ static double inner_s(struct timing *m, enum bench_part_of what, double ranks, d
 static double micro_batch(const struct step_job *job)
 {
     return job->batch / job->micro;
-}
-
-static bool is_split(const struct step_job *job, const struct model_layer *l)
-{
-    return job->tp > 1 && l->split != MODEL_WHOLE;
 }
 
 /* One product of a layer; times 1 forward, `backward` backward. Samples of a batch lie side by side
@@ -184,19 +224,6 @@ static void add_compute(struct timing *m, const struct model_layer *l, double be
     }
 }
 
-/* Tokens go to their experts before the first layer of a block that has experts, and back behind
- * the last; in each pass. */
-static void add_exchange(struct timing *m, const struct model_layer *l, bool edge, struct part *p)
-{
-    const struct step_job *job = m->job;
-    double bytes = model_size_value(l->m, job->sequence) * model_size_value(l->k, job->sequence) *
-                   micro_batch(job) * job->element_bytes;
-    double s = edge && l->kind == MODEL_EXPERT ? inner_s(m, JOB_EXCHANGE, job->ep, bytes) : 0;
-
-    p->parallel_forward_s += 2 * s;
-    p->parallel_backward_s += 2 * s;
-}
-
 static bool is_last_table(const struct model *model, size_t i)
 {
     const struct model_layer *l = &model->layers[i];
@@ -207,60 +234,62 @@ static bool is_last_table(const struct model *model, size_t i)
 
 static void make_parts(struct timing *m, struct part *parts)
 {
-    const struct model *model = m->job->model;
-    double all_flop = 0;
+    const struct step_job *job = m->job;
+    const struct model *model = job->model;
+    double flop = 0, before = 0, rows = 0;
 
-    for (size_t i = 0; i < m->job->model->n_layers; i++)
-        all_flop += model_forward_flop(&m->job->model->layers[i], m->job->sequence) +
-                    model_backward_flop(&m->job->model->layers[i], m->job->sequence);
-    double flop = all_flop, before = 0, rows = 0;
-
+    for (size_t i = 0; i < model->n_layers; i++)
+        flop += model_forward_flop(&model->layers[i], job->sequence) +
+                model_backward_flop(&model->layers[i], job->sequence);
     for (size_t i = 0; i < model->n_layers; i++) {
         const struct model_layer *l = &model->layers[i];
-        double output = model_size_value(l->output, m->job->sequence);
+        struct part *p = &parts[i];
+        double output = model_size_value(l->output, job->sequence);
+        double each = micro_batch(job) * job->element_bytes;
+        bool first_expert = l->kind == MODEL_EXPERT &&
+                            (!i || l[-1].kind != MODEL_EXPERT || l[-1].block != l->block);
 
-        parts[i] = (struct part){0};
-        if (isnan(m->job->compute_s))
-            add_compute(m, l, before, &parts[i]);
+        *p = (struct part){0};
+        if (isnan(job->compute_s))
+            add_compute(m, l, before, p);
         else {
             /* Where the time of a step's passes is given, of the whole model on one rank, layers
              * have it as they have operations. Ranks that share a layer share its time. */
-            double share =
-                m->job->compute_s / m->job->micro / flop / (is_split(m->job, l) ? m->job->tp : 1);
+            double share = job->compute_s / job->micro / flop / (is_split(job, l) ? job->tp : 1);
 
-            parts[i].forward_s = share * model_forward_flop(l, m->job->sequence);
-            parts[i].backward_s = share * model_backward_flop(l, m->job->sequence);
+            p->forward_s = share * model_forward_flop(l, job->sequence);
+            p->backward_s = share * model_backward_flop(l, job->sequence);
         }
         before = output > 0 ? output : before;
         rows += l->kind == MODEL_TABLE ? output : 0;
         /* Each rank gets the rows of its samples, behind the last table of a block; their gradients
          * go back before the backward pass. `rows`: numbers of a sample, of all tables of the
          * block. */
-        double bytes = rows * micro_batch(m->job) * m->job->element_bytes;
-        double rows_s = (is_last_table(model, i)) ? inner_s(m, JOB_EXCHANGE, m->job->dp, bytes) : 0;
+        double rows_s =
+            is_last_table(model, i) ? inner_s(m, JOB_EXCHANGE, job->dp, rows * each) : 0;
 
-        parts[i].parallel_forward_s += rows_s;
-        parts[i].parallel_backward_s += rows_s;
+        p->parallel_forward_s += rows_s;
+        p->parallel_backward_s += rows_s;
         rows = is_last_table(model, i) ? 0 : rows;
-        const struct step_job *job = m->job;
-        double sum =
-            model_size_value(l->sum, job->sequence) * micro_batch(job) * job->element_bytes;
+        double sum = model_size_value(l->sum, job->sequence) * each;
         double s = is_split(job, l) ? inner_s(m, JOB_SUM, job->tp, sum) : 0;
 
-        *(l->split == MODEL_ROW ? &parts[i].parallel_forward_s : &parts[i].parallel_backward_s) +=
-            s;
-        add_exchange(m, l,
-                     l->kind == MODEL_EXPERT &&
-                         (!i || l[-1].kind != MODEL_EXPERT || l[-1].block != l->block),
-                     &parts[i]);
-        struct part *p = &parts[i];
-        double parameters = (double)l->parameters / (is_split(m->job, l) ? m->job->tp : 1);
+        *(l->split == MODEL_ROW ? &p->parallel_forward_s : &p->parallel_backward_s) += s;
+        /* Tokens go to their experts before the first layer of a block that has experts, and back
+         * behind the last; in each pass. */
+        if (first_expert) {
+            double tokens = model_size_value(l->m, job->sequence) *
+                            model_size_value(l->k, job->sequence) * each;
 
+            s = inner_s(m, JOB_EXCHANGE, job->ep, tokens);
+            p->parallel_forward_s += 2 * s;
+            p->parallel_backward_s += 2 * s;
+        }
         if (l->kind != MODEL_TABLE) {
-            p->parameters = parameters / (l->kind == MODEL_EXPERT ? m->job->ep : 1);
-            p->copies = job_copies(m->job, l->kind);
+            p->parameters = parameters_of(job, l);
+            p->copies = job_copies(job, l->kind);
             *(l->kind == MODEL_EXPERT ? &p->expert_sums : &p->sums) =
-                p->parameters * m->job->element_bytes;
+                p->parameters * job->element_bytes;
         }
     }
 }
@@ -385,23 +414,6 @@ static size_t listed(const struct step_job *job)
     return job->zero >= 2 ? (size_t)job->micro : 1;
 }
 
-/* The backward pass, with a sum as soon as a bucket is full. Returns what the next pass waits for. */
-static size_t list_backward(struct list *l, size_t before)
-{
-    enum bench_part_of what = l->m->job->zero ? JOB_SCATTER : JOB_SUM;
-    size_t last = before;
-
-    for (size_t end = l->range.to; end > l->range.from;) {
-        struct bucket b = bucket_before(l, end);
-
-        for (size_t i = end; i-- > b.first;)
-            last = add_pass(l, i, true, last);
-        add_work(l, WORK_NETWORK, bucket_s(l, what, &b), last, WORK_NONE);
-        end = b.first;
-    }
-    return last;
-}
-
 /* All buckets, one after another, behind `after`. Returns the last. */
 static size_t add_buckets(struct list *l, enum bench_part_of what, size_t after)
 {
@@ -416,14 +428,23 @@ static size_t add_buckets(struct list *l, enum bench_part_of what, size_t after)
     return last;
 }
 
-/* The same, with all sums behind it. */
-static size_t list_backward_then(struct list *l, size_t before)
+/* The backward pass, with a sum as soon as a bucket is full, or without overlap behind it. Returns
+ * what the next pass waits for. */
+static size_t list_backward(struct list *l, size_t before)
 {
+    enum bench_part_of what = l->m->job->zero ? JOB_SCATTER : JOB_SUM;
     size_t last = before;
 
-    for (size_t i = l->range.to; i-- > l->range.from;)
-        last = add_pass(l, i, true, last);
-    return add_buckets(l, l->m->job->zero ? JOB_SCATTER : JOB_SUM, last);
+    for (size_t end = l->range.to; end > l->range.from;) {
+        struct bucket b = bucket_before(l, end);
+
+        for (size_t i = end; i-- > b.first;)
+            last = add_pass(l, i, true, last);
+        if (l->m->job->overlap)
+            add_work(l, WORK_NETWORK, bucket_s(l, what, &b), last, WORK_NONE);
+        end = b.first;
+    }
+    return l->m->job->overlap ? last : add_buckets(l, what, last);
 }
 
 /* ---- ZeRO 3: a group's parameters are gathered before each pass over its layers ---- */
@@ -530,7 +551,7 @@ static void list_works(struct list *l)
     for (size_t pass = 0; pass < listed(l->m->job); pass++) {
         for (size_t i = l->range.from; i < l->range.to; i++)
             last = add_pass(l, i, false, last);
-        last = l->m->job->overlap ? list_backward(l, last) : list_backward_then(l, last);
+        last = list_backward(l, last);
     }
 }
 
@@ -683,10 +704,10 @@ static int time_of(struct timing *m, struct list *l, struct step_time *time)
     bool divided = make_stages(m->job, l->parts, stages);
     if (divided) {
         for (size_t at = 0; at < (size_t)m->job->pp; at++) {
-            struct job_memory needed =
+            struct model_memory needed =
                 job_memory(m->job, at, stages[at].range.from, stages[at].range.to);
 
-            if (job_memory_all(&needed) > job_memory_all(&time->memory))
+            if (model_memory_all(&needed) > model_memory_all(&time->memory))
                 time->memory = needed;
         }
         add_up(m, l, stages, time);

@@ -59,23 +59,6 @@ struct step_costs {
     bool apart;               /* sums of gradients have other links than operations inside groups */
 };
 
-/*
- * What the rank that needs most keeps in its memory, in bytes. Of P parameters of a rank, of e bytes
- * each, of which n data-parallel ranks have the same (job_copies()):
- *
- *   parameters    e P; with ZeRO 3 e P / n
- *   gradients     e P; from ZeRO 2 on e P / n
- *   update        the job's state_bytes x P; from ZeRO 1 on 1/n of it
- *   activations   e times the outputs that the model's file has, of the micro-batches that are on
- *                 their way: of stage s of p, counted from 0, min(micro, p - s)
- *
- * Tables lie on one rank each: of dp ranks one has the largest table at least, and 1/dp of all
- * together. They have gradients of the rows that were looked up, and no state.
- */
-struct job_memory {
-    double parameters, gradients, update, activations;
-};
-
 struct step_time {
     double step_s;    /* NaN: a part that it needs is not known; `lacks` says which */
     double compute_s; /* forward and backward passes of the busiest rank, alone */
@@ -83,11 +66,11 @@ struct step_time {
     double
         parallel_s; /* sums of tensor parallelism, messages of the pipeline, exchanges of experts */
     double sums_s;  /* the sums of gradients, alone */
-    double exposed_s; /* by how much these make the step longer */
-    double update_s;  /* the update of the parameters */
-    double sum_bytes; /* of a rank's gradients */
-    struct job_memory memory;
-    unsigned lacks; /* bits 1 << enum bench_part_of */
+    double exposed_s;           /* by how much these make the step longer */
+    double update_s;            /* the update of the parameters */
+    double sum_bytes;           /* of a rank's gradients */
+    struct model_memory memory; /* of the rank that needs most */
+    unsigned lacks;             /* bits 1 << enum bench_part_of */
 };
 
 /* The time of a step; -EINVAL: the job makes no sense for this model, such as more stages than it
@@ -95,8 +78,7 @@ struct step_time {
 int step_time(const struct step_job *job, const struct step_costs *costs, struct step_time *time);
 
 /* A rank of stage `stage`, counted from 0, that has the layers from `from` on, to before `to`. */
-struct job_memory job_memory(const struct step_job *job, size_t stage, size_t from, size_t to);
-double job_memory_all(const struct job_memory *m);
+struct model_memory job_memory(const struct step_job *job, size_t stage, size_t from, size_t to);
 /* How many data-parallel ranks have the same parameters, which ZeRO divides among them. */
 double job_copies(const struct step_job *job, enum model_kind kind);
 

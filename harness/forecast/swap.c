@@ -265,8 +265,9 @@ static int read_one(struct swap_reading *in, const char *text, struct forecast_s
         return err;
     swap->times[part] = to / from;
     take_memory(in, (enum swap_part)part, swap);
-    swap->text = pool_text(in->pool, "%s%s%s: %g to %g %s", swap->text ? swap->text : "",
-                           swap->text ? "; " : "", names[part], from, to, units[part]);
+    swap->text =
+        pool_join(in->pool, swap->text ? swap->text : "", "; ",
+                  pool_text(in->pool, "%s: %g to %g %s", names[part], from, to, units[part]));
     return 0;
 }
 

@@ -32,30 +32,16 @@ static void rate_of(const struct model *model, const struct bench_list *benches,
         parts_read(&r, benches, NULL, NULL, 0, &parts);
         rate->dtype = pool_text(pool, "%s", parts.dtype ? parts.dtype : "");
         parts_find_host(&parts, model);
-        double element = parts_element_bytes(&parts);
-        struct forecast f = {.job = {.model = model,
-                                     .batch = 1,
-                                     .sequence = model->sequence,
-                                     .tp = 1,
-                                     .pp = 1,
-                                     .ep = 1,
-                                     .micro = 1,
-                                     .element_bytes = element,
-                                     .prefetch = 1,
-                                     .bucket_bytes = 25 << 20,
-                                     .update_bytes = forecast_update_bytes("adam"),
-                                     .state_bytes = forecast_state_bytes("adam", element),
-                                     .overlap = true,
-                                     .compute_s = NAN}};
+        struct forecast f = {.job = forecast_job(model, UPDATE_ADAM, parts_element_bytes(&parts))};
+
         forecast_use(&f, &parts, 0);
-        if (forecast_make(&f, &nodes, &point, 1) || isnan(point.low_s))
+        if (forecast_make(&f, &nodes, &point, 1) || !forecast_is_given(&point))
             *why = pool_text(pool, "%s", forecast_why(&r.pool, &f, &point));
         else
-            *rate =
-                (struct rate){point.samples_s, point.samples_s * point.time.step_s / point.high_s,
-                              point.samples_s * point.time.step_s / point.low_s, rate->dtype,
-                              job_memory_all(&point.time.memory) > forecast_memory(&f) &&
-                                  forecast_memory(&f) > 0};
+            *rate = (struct rate){point.samples_s, forecast_rate(&point, point.high_s),
+                                  forecast_rate(&point, point.low_s), rate->dtype,
+                                  model_memory_all(&point.time.memory) > forecast_memory(&f) &&
+                                      forecast_memory(&f) > 0};
     }
     report_release(&r);
 }
@@ -91,8 +77,7 @@ int versus_make(const char *name, struct side_runs a, struct side_runs b, struct
     v->high = v->ratio * off(rates[1].high / v->b, v->a / rates[0].low);
     for (int i = 0; i < 2; i++)
         if (*whys[i])
-            v->why =
-                pool_text(pool, "%s%sof %c: %s", v->why, *v->why ? "; " : "", "AB"[i], whys[i]);
+            v->why = pool_join(pool, v->why, "; ", pool_text(pool, "of %c: %s", "AB"[i], whys[i]));
     model_release(&model);
     bench_list_release(&benches);
     return 0;

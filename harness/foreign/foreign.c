@@ -56,13 +56,9 @@ int reading_bad(struct foreign_reading *r, const char *format, ...)
 
 static bool fits(const char *text, const char *pattern)
 {
-    regex_t compiled;
+    size_t at;
 
-    if (regcomp(&compiled, pattern, REG_EXTENDED | REG_NEWLINE | REG_NOSUB))
-        return false;
-    bool found = !regexec(&compiled, text, 0, NULL, 0);
-    regfree(&compiled);
-    return found;
+    return reading_find(text, pattern, 0, &at) > 0;
 }
 
 static bool is_text(const struct foreign_format *f)
@@ -292,7 +288,7 @@ static int read_any(const char *text, struct foreign_reading *r)
 
         for (const struct foreign_format *f = foreign_formats; f->read; f++) {
             if (strcmp(f->program, last) != 0)
-                list = pool_text(&out->pool, "%s%s%s", list, *list ? ", " : "", f->program);
+                list = pool_join(&out->pool, list, ", ", f->program);
             last = f->program;
         }
         snprintf(r->error, r->len, "it is no output of a program that is known here: %s%s%s", list,
@@ -346,14 +342,6 @@ void foreign_release(struct foreign_output *out)
 
 /* ---- What was read ---- */
 
-const char *foreign_value(const struct foreign_line *line, const char *name)
-{
-    for (size_t i = 0; i < line->n_facts; i++)
-        if (!strcmp(line->facts[i].name, name))
-            return line->facts[i].value;
-    return "";
-}
-
 const struct foreign_figure *foreign_find(const struct foreign_line *line, const char *quantity,
                                           const char *statistic)
 {
@@ -367,11 +355,17 @@ const struct foreign_figure *foreign_find(const struct foreign_line *line, const
 static const char *value_named(const void *arg, const char *name, size_t len)
 {
     const struct foreign_line *line = arg;
+    size_t i = 0;
 
-    for (size_t i = 0; i < line->n_facts; i++)
-        if (strlen(line->facts[i].name) == len && !strncmp(line->facts[i].name, name, len))
-            return line->facts[i].value;
-    return "";
+    while (i < line->n_facts &&
+           (strncmp(line->facts[i].name, name, len) != 0 || line->facts[i].name[len]))
+        i++;
+    return i < line->n_facts ? line->facts[i].value : "";
+}
+
+const char *foreign_value(const struct foreign_line *line, const char *name)
+{
+    return value_named(line, name, strlen(name));
 }
 
 bool foreign_holds(const struct foreign_line *line, const char *where)
@@ -381,22 +375,15 @@ bool foreign_holds(const struct foreign_line *line, const char *where)
 
 unsigned foreign_version(const char *output, char *text, size_t len)
 {
-    regmatch_t found[4];
-    regex_t pattern;
-    unsigned version = 0;
+    static const char pattern[] = "([0-9]+)\\.([0-9]+)((\\.[0-9]+)*)";
+    size_t major_at, minor_at, at, n = reading_find(output, pattern, 0, &at);
 
-    snprintf(text, len, "%s", "");
-    if (regcomp(&pattern, "([0-9]+)\\.([0-9]+)((\\.[0-9]+)*)", REG_EXTENDED))
-        return 0;
-    if (!regexec(&pattern, output, 4, found, 0)) {
-        unsigned major = (unsigned)strtoul(output + found[1].rm_so, NULL, 10);
-        unsigned minor = (unsigned)strtoul(output + found[2].rm_so, NULL, 10);
-        version = major < 4000000 && minor < 1000 ? major * 1000 + minor : 0;
-        snprintf(text, len, "%.*s", (int)(found[0].rm_eo - found[0].rm_so),
-                 output + found[0].rm_so);
-    }
-    regfree(&pattern);
-    return version;
+    reading_find(output, pattern, 1, &major_at);
+    reading_find(output, pattern, 2, &minor_at);
+    snprintf(text, len, "%.*s", (int)n, output + at);
+    unsigned long major = strtoul(output + major_at, NULL, 10),
+                  minor = strtoul(output + minor_at, NULL, 10);
+    return n && major < 4000000 && minor < 1000 ? (unsigned)(major * 1000 + minor) : 0;
 }
 
 /* ---- What readers are made of ---- */
@@ -553,6 +540,18 @@ void reading_words(struct foreign_reading *r, const char *line, struct words *wo
     for (char *word = strtok_r(copy, " \t\r", &save); word && words->n < READING_WORDS;
          word = strtok_r(NULL, " \t\r", &save))
         words->all[words->n++] = word;
+}
+
+bool words_number(const struct words *words)
+{
+    return words->n && strspn(words->all[0], "0123456789") == strlen(words->all[0]);
+}
+
+int words_columns(struct foreign_reading *r, const struct words *words, size_t n)
+{
+    return words->n >= n
+               ? 0
+               : reading_bad(r, "a line of its results has %zu columns, not %zu", words->n, n);
 }
 
 size_t words_find(const struct words *words, const char *word, size_t from)

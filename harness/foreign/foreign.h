@@ -171,6 +171,9 @@ struct words {
 /* The line at *at, and *at at the next one; false at the end. The line stands alone in *line. */
 bool reading_line(struct foreign_reading *r, const char **at, const char **line);
 void reading_words(struct foreign_reading *r, const char *line, struct words *words);
+bool words_number(const struct words *words); /* is the first one a whole number? */
+/* 0; -EBADMSG with the error set: there are fewer. */
+int words_columns(struct foreign_reading *r, const struct words *words, size_t n);
 size_t words_find(const struct words *words, const char *word,
                   size_t from); /* n: it is not there */
 

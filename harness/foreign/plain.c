@@ -103,9 +103,9 @@ static bool strip(struct foreign_reading *r, struct lines *l, size_t which)
         if (regexec(&prefix, l->all[i].text, 2, at, 0))
             continue;
         if (prefixes[which].names && at[1].rm_so >= 0)
-            l->all[i].process =
-                pool_text(pool, "%s%s%.*s", l->all[i].process, *l->all[i].process ? " " : "",
-                          (int)(at[1].rm_eo - at[1].rm_so), l->all[i].text + at[1].rm_so);
+            l->all[i].process = pool_join(pool, l->all[i].process, " ",
+                                          pool_text(pool, "%.*s", (int)(at[1].rm_eo - at[1].rm_so),
+                                                    l->all[i].text + at[1].rm_so));
         l->all[i].text += at[0].rm_eo;
     }
     regfree(&prefix);
@@ -142,7 +142,7 @@ static const char *text_of_one(struct foreign_reading *r, const struct lines *l)
 
         if (!foreign_is_known(text))
             continue;
-        who = printed < 4 ? pool_text(pool, "%s%s%s", who, *who ? ", " : "", processes[k]) : who;
+        who = printed < 4 ? pool_join(pool, who, ", ", processes[k]) : who;
         found = text;
         printed++;
     }

@@ -7,6 +7,7 @@
  * never. Of derived types (-D) the size is that of the buffer: less of it is sent.
  */
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,16 +82,15 @@ static int osu_row(struct foreign_reading *r, const struct words *header, const 
 {
     int err = 0;
 
-    if (w->n != header->n)
-        return reading_bad(r, "a line of its results has %zu columns, not %zu", w->n, header->n);
+    if (words_columns(r, w, header->n) || words_columns(r, header, w->n))
+        return -EBADMSG;
     struct foreign_line *line = reading_add(r);
-    reading_fact(r, line, "test", "%s", of->test);
-    reading_fact(r, line, "memory", "%s", of->memory);
-    reading_fact(r, line, "size", "%s", w->all[0]);
-    reading_fact(r, line, "dtype", "%s", reading_dtype(of->dtype));
-    reading_fact(r, line, "sender", "%s", of->sender);
-    reading_fact(r, line, "receiver", "%s", of->receiver);
-    reading_fact(r, line, "pairs", "%s", of->pairs);
+    const char *const facts[][2] = {{"test", of->test},     {"memory", of->memory},
+                                    {"size", w->all[0]},    {"dtype", reading_dtype(of->dtype)},
+                                    {"sender", of->sender}, {"receiver", of->receiver},
+                                    {"pairs", of->pairs}};
+    for (size_t i = 0; i < sizeof(facts) / sizeof(*facts); i++)
+        reading_fact(r, line, facts[i][0], "%s", facts[i][1]);
     for (size_t i = 1; !err && i < w->n; i++) {
         enum foreign_unit unit;
         const char *statistic, *quantity = osu_quantity(header->all[i], &statistic, &unit);

@@ -166,22 +166,16 @@ static size_t hosts_count(struct hosts *h)
     return h->lost ? 0 : n;
 }
 
-static bool is_plain(const char *collective)
-{
-    size_t i = 0;
-
-    while (plain[i] && strcmp(plain[i], collective) != 0)
-        i++;
-    return plain[i] != NULL;
-}
-
 /* Both say the same time, in 1e9 bytes a second. `ulps`: what they are rounded to. */
 static int check_rate(struct foreign_reading *r, const struct nccl *n, double bytes, double us,
                       double algbw, const double ulps[2])
 {
     double rate = bytes / us / 1e3, slack = rate * ulps[0] / us;
+    size_t i = 0;
 
-    if (!is_plain(n->collective) || reading_agrees(algbw, ulps[1], rate, slack))
+    while (plain[i] && strcmp(plain[i], n->collective) != 0)
+        i++;
+    if (!plain[i] || reading_agrees(algbw, ulps[1], rate, slack))
         return 0;
     return reading_bad(r, "%.0f bytes in %g us are %.4g GB/s, and it says %g", bytes, us, rate,
                        algbw);
@@ -376,17 +370,6 @@ static const char *json_count(struct foreign_reading *r, const json_t *config, c
                : "";
 }
 
-static const char *joined(struct foreign_reading *r, const json_t *words)
-{
-    const char *text = "";
-
-    for (size_t i = 0; i < json_array_size(words); i++) {
-        const char *word = json_string_value(json_array_get(words, i));
-        text = pool_text(&r->out->pool, "%s%s%s", text, i ? " " : "", word ? word : "?");
-    }
-    return text;
-}
-
 #define NCCL_JSON_VERSION 3 /* of its JSON; the file does not tell the version of nccl-tests */
 
 int read_nccl_json(struct foreign_reading *r)
@@ -418,13 +401,11 @@ int read_nccl_json(struct foreign_reading *r)
     n.collective = collective_of(r, program ? program : "");
     n.named_by = "";
     n.maker = json_object_get(r->json, "rccl_version") ? "AMD" : "";
-    for (size_t i = 0; !*n.maker && i < json_array_size(json_object_get(config, "devices")); i++)
-        n.maker =
-            maker_of(r, reading_json_text(r, json_array_get(json_object_get(config, "devices"), i),
-                                          "device_info"));
+    for (size_t i = 0; !*n.maker && i < json_array_size(devices); i++)
+        n.maker = maker_of(r, reading_json_text(r, json_array_get(devices, i), "device_info"));
     n.library = library_text(
         r, (unsigned long)json_integer_value(json_object_get(r->json, "nccl_version")));
-    n.nodes = nodes_of(json_object_get(config, "devices"));
+    n.nodes = nodes_of(devices);
     n.kernels = option_of(args, 'D', "device_implementation", 0) > 0 ? "own" : "";
     n.unaligned = option_of(args, 'u', "unalign", 0) > 0 ? "1" : "";
     n.aggregate = json_count(r, config, "aggregated_iterations");
@@ -439,7 +420,11 @@ int read_nccl_json(struct foreign_reading *r)
             ? "symmetric"
             : "local";
     set_queue(&n, json_count(r, config, "iterations"), blocking_of(r, config, args));
-    r->out->command = joined(r, args);
+    for (size_t i = 0; i < json_array_size(args); i++) {
+        const char *word = json_string_value(json_array_get(args, i));
+
+        r->out->command = pool_join(&r->out->pool, r->out->command, " ", word ? word : "?");
+    }
     size_t before = r->out->n;
     for (size_t i = 0; !err && i < json_array_size(list); i++)
         err = read_result_json(r, &n, json_array_get(list, i));
@@ -545,7 +530,7 @@ static int read_results(struct foreign_reading *r, const struct nccl *n)
                 known = read_header(&w, &c);
             continue;
         }
-        if (!w.n || strspn(w.all[0], "0123456789") != strlen(w.all[0]))
+        if (!words_number(&w))
             continue;
         if (!known)
             return reading_bad(r, "its columns are not those of a known version");
@@ -559,10 +544,9 @@ static int read_results(struct foreign_reading *r, const struct nccl *n)
             w.all[c.redop] = none;
             w.n++;
         }
-        if (w.n < c.n)
-            return reading_bad(r, "a line of its results has %zu columns, not %zu", w.n, c.n);
+        err = words_columns(r, &w, c.n);
         /* too small for all ranks: it has a time and no rate, and nothing was moved */
-        if (!strcmp(w.all[c.size], "0"))
+        if (err || !strcmp(w.all[c.size], "0"))
             continue;
         for (size_t i = 0; !err && i < PLACES; i++)
             err = read_place_text(r, n, &c, &w, i);

@@ -124,26 +124,30 @@ static double number_in(struct foreign_reading *r, const struct words *header,
     return reading_number(r, w->all[i], &value) ? NAN : value;
 }
 
+/* By the names of text and JSON. Each output has the first two; the others may be none. */
+static const struct {
+    const char *statistic, *column, *key;
+} latencies[] = {
+    {"p50", "t_typical[usec]", "t_typical"},
+    {"mean", "t_avg[usec]", "t_avg"},
+    {"min", "t_min[usec]", NULL},
+    {"p99", "99% percentile[usec]", "percentile_99"},
+    {"p999", "99.9% percentile[usec]", "percentile_99.9"},
+};
+
+#define LATENCIES (sizeof(latencies) / sizeof(*latencies))
+
 static int add_latency(struct foreign_reading *r, struct foreign_line *line,
                        const struct words *header, const struct words *w)
 {
-    static const char *const columns[][2] = {
-        {"p50", "t_typical[usec]"},
-        {"mean", "t_avg[usec]"},
-        {"min", "t_min[usec]"},
-        {"p99", "99% percentile[usec]"},
-        {"p999", "99.9% percentile[usec]"},
-    };
+    for (size_t i = 0; i < LATENCIES; i++) {
+        double value = number_in(r, header, w, latencies[i].column);
 
-    for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++) {
-        double value = number_in(r, header, w, columns[i][1]);
-
-        if (value > 0)
-            reading_figure(line, "latency", columns[i][0], value, PRINTED_US);
-        else if (isnan(value) && i < 2)
+        if (isnan(value) && i < 2)
             return -EBADMSG;
+        reading_figure(line, "latency", latencies[i].statistic, value, PRINTED_US);
     }
-    *r->error = 0; /* the others may be none */
+    *r->error = 0;
     return 0;
 }
 
@@ -159,9 +163,9 @@ static int read_row(struct foreign_reading *r, const struct words *header, const
     struct foreign_line *line = reading_add(r);
     double size, value = 0, mops = number_in(r, header, w, "MsgRate[Mpps]");
 
-    if (w->n < header->n)
-        return reading_bad(r, "a line of its results has %zu columns, not %zu", w->n, header->n);
-    int err = reading_number(r, w->all[0], &size);
+    int err = words_columns(r, w, header->n);
+
+    err = err ? err : reading_number(r, w->all[0], &size);
     if (err)
         return err;
     reading_fact(r, line, "size", "%.0f", size);
@@ -178,26 +182,32 @@ static int read_row(struct foreign_reading *r, const struct words *header, const
     return add_latency(r, line, header, w);
 }
 
+/* By the text's pattern and the JSON's name; NULL: it does not tell. */
+static const struct {
+    const char *fact, *pattern, *key;
+} settings[] = {
+    {"device", "[^-_]Device *: *([^ \t]+)", "Device"},
+    {"qps", "Number of qps *: ([0-9]+)", "Number_of_qps"},
+    {"connection", "Connection type *: *([A-Za-z]+)", "Connection_type"},
+    {"depth", "TX depth *: ([0-9]+)", "TX_depth"},
+    {"moderation", "CQ Moderation *: ([0-9]+)", "CQ_Moderation"},
+    {"mtu", "Mtu *: ([0-9]+)", "Mtu"},
+    {"inline", "Max inline data *: ([0-9]+)", "Max_inline_data"},
+    {"dual", "Dual-port *: (ON)", NULL},
+    {"link", "Link type *: ([A-Za-z]+)", "Link_type"},
+    {"received", "Recv Post List *: ([0-9]+)", NULL},
+};
+
+#define SETTINGS (sizeof(settings) / sizeof(*settings))
+
 static void add_settings(struct foreign_reading *r, struct foreign_line *line)
 {
-    static const char *const settings[][2] = {
-        {"device", "[^-_]Device *: *([^ \t]+)"},
-        {"qps", "Number of qps *: ([0-9]+)"},
-        {"connection", "Connection type *: *([A-Za-z]+)"},
-        {"depth", "TX depth *: ([0-9]+)"},
-        {"moderation", "CQ Moderation *: ([0-9]+)"},
-        {"mtu", "Mtu *: ([0-9]+)"},
-        {"inline", "Max inline data *: ([0-9]+)"},
-        {"dual", "Dual-port *: (ON)"},
-        {"link", "Link type *: ([A-Za-z]+)"},
-        {"received", "Recv Post List *: ([0-9]+)"},
-    };
     const char *events = reading_match(r, r->text, "^ *(Test with events)");
 
-    for (size_t i = 0; i < sizeof(settings) / sizeof(*settings); i++) {
-        const char *value = reading_match(r, r->text, settings[i][1]);
+    for (size_t i = 0; i < SETTINGS; i++) {
+        const char *value = reading_match(r, r->text, settings[i].pattern);
 
-        reading_fact(r, line, settings[i][0], "%.*s", (int)strcspn(value, "\t"), value);
+        reading_fact(r, line, settings[i].fact, "%.*s", (int)strcspn(value, "\t"), value);
     }
     reading_fact(r, line, "completion", "%s", *events ? "event" : "poll");
     add_memory(r, line,
@@ -222,8 +232,7 @@ int read_perftest_text(struct foreign_reading *r)
             join_columns(r, &header);
         } else if (header.n && w.n && w.all[0][0] == '-') {
             ended = true;
-        } else if (header.n && w.n && !ended &&
-                   strspn(w.all[0], "0123456789") == strlen(w.all[0])) {
+        } else if (header.n && !ended && words_number(&w)) {
             err = read_row(r, &header, &w, title);
         }
     }
@@ -238,16 +247,17 @@ int read_perftest_text(struct foreign_reading *r)
 
 static void add_settings_json(struct foreign_reading *r, struct foreign_line *line)
 {
-    static const char *const names[][2] = {{"qps", "Number_of_qps"},
-                                           {"depth", "TX_depth"},
-                                           {"moderation", "CQ_Moderation"},
-                                           {"mtu", "Mtu"},
-                                           {"inline", "Max_inline_data"}};
     const json_t *info = json_object_get(r->json, "test_info");
 
-    reading_fact(r, line, "device", "%s", reading_json_text(r, info, "Device"));
-    reading_fact(r, line, "connection", "%s", reading_json_text(r, info, "Connection_type"));
-    reading_fact(r, line, "link", "%s", reading_json_text(r, info, "Link_type"));
+    for (size_t i = 0; i < SETTINGS; i++) {
+        const json_t *value = settings[i].key ? json_object_get(info, settings[i].key) : NULL;
+
+        if (json_is_integer(value))
+            reading_fact(r, line, settings[i].fact, "%lld", (long long)json_integer_value(value));
+        else if (value)
+            reading_fact(r, line, settings[i].fact, "%s",
+                         reading_json_text(r, info, settings[i].key));
+    }
     reading_fact(r, line, "completion", "%s",
                  *reading_json_text(r, info, "Test with events") ? "event" : "poll");
     reading_fact(r, line, "dual", "%s",
@@ -257,12 +267,6 @@ static void add_settings_json(struct foreign_reading *r, struct foreign_line *li
                json_object_get(info, "musa_device") ||
                    !strcmp(reading_json_text(r, info, "Use_ROCm_memory"), "ON"),
                json_object_get(info, "cuda_device") != NULL);
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-        const json_t *value = json_object_get(info, names[i][1]);
-
-        if (json_is_integer(value))
-            reading_fact(r, line, names[i][0], "%lld", (long long)json_integer_value(value));
-    }
 }
 
 int read_perftest_json(struct foreign_reading *r)
@@ -280,17 +284,11 @@ int read_perftest_json(struct foreign_reading *r)
     add_settings_json(r, line);
     line->samples = (uint64_t)json_integer_value(json_object_get(results, "n_iterations"));
     if (!average) {
-        static const char *const names[][2] = {
-            {"p50", "t_typical"},     {"mean", "t_avg"},           {"min", "t_min"},
-            {"p99", "percentile_99"}, {"p999", "percentile_99.9"},
-        };
-
-        for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-            double value = json_number_value(json_object_get(results, names[i][1]));
-
-            if (isfinite(value) && value > 0)
-                reading_figure(line, "latency", names[i][0], value, PRINTED_US);
-        }
+        for (size_t i = 0; i < LATENCIES; i++)
+            if (latencies[i].key)
+                reading_figure(line, "latency", latencies[i].statistic,
+                               json_number_value(json_object_get(results, latencies[i].key)),
+                               PRINTED_US);
         return line->n_figures ? 0 : reading_bad(r, "its results have no figure that is known");
     }
     return add_bandwidth(r, line, size, json_number_value(average),

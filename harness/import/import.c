@@ -118,17 +118,6 @@ static int take_known(struct importing *im)
     return 0;
 }
 
-static int refuse_unused(struct importing *im)
-{
-    for (const struct import_known *k = im->known; k->column; k++)
-        if (!k->used) {
-            snprintf(im->error, sizeof(im->error), "no benchmark of these files has a column '%s'",
-                     k->column);
-            return -EINVAL;
-        }
-    return 0;
-}
-
 /* ---- Files ---- */
 
 static const char *why_left(struct pool *pool, const struct import_left *left)
@@ -168,8 +157,9 @@ static int read_file(struct importing *im, size_t i)
         const char *all = "";
 
         for (size_t j = 0; j < f->n_left; j++)
-            all = pool_text(pool, "%s%s%s (%s)", all, *all ? "; " : "", why_left(pool, &f->left[j]),
-                            f->left[j].such);
+            all =
+                pool_join(pool, all, "; ",
+                          pool_text(pool, "%s (%s)", why_left(pool, &f->left[j]), f->left[j].such));
         snprintf(im->error, sizeof(im->error), "'%.300s': not imported: %.600s", f->path, all);
         err = -ENOENT;
     }
@@ -213,7 +203,7 @@ static const char *values_text(struct pool *pool, const struct import_rows *r, s
         for (size_t k = 0; k < i; k++)
             seen = seen || !strcmp(r->rows[k].params[column], value);
         if (*value && !seen)
-            text = pool_text(pool, "%s%s%s", text, *text ? "," : "", value);
+            text = pool_join(pool, text, ",", value);
     }
     return text;
 }
@@ -234,9 +224,9 @@ static char *arguments_of(struct import_file *f, const struct import_rows *r)
                 *at = '-';
             if (!(o->flags & OPT_COLUMN) || strcmp(o->name, name) != 0 || !*values)
                 continue;
-            text = o->type == OPT_FLAG
-                       ? pool_text(pool, "%s%s--%s", text, *text ? " " : "", name)
-                       : pool_text(pool, "%s%s--%s %s", text, *text ? " " : "", name, values);
+            text = pool_join(pool, text, " ",
+                             pool_join(pool, pool_text(pool, "--%s", name), " ",
+                                       o->type == OPT_FLAG ? "" : values));
         }
     return xstrdup(text);
 }
@@ -409,8 +399,9 @@ static void print_file(struct import_file *f, const char *last_unknown)
 {
     const struct foreign_output *out = &f->output;
 
-    printf("%s: %s%s%s, %zu row%s", f->name, out->format->program, *out->version ? " " : "",
-           out->version, f->n_rows, f->n_rows == 1 ? "" : "s");
+    printf("%s: %s, %s", f->name,
+           pool_join(&f->output.pool, out->format->program, " ", out->version),
+           text_count(f->n_rows, "row").text);
     for (size_t i = 0; i < f->n_benches; i++)
         printf("%s%s", i ? ", " : " of ", f->benches[i].bench->name);
     putchar('\n');
@@ -418,8 +409,9 @@ static void print_file(struct import_file *f, const char *last_unknown)
         const struct import_left *left = &f->left[i];
 
         wrap_print(stdout,
-                   pool_text(&f->output.pool, "left out: %zu result%s, such as %s: %s", left->n,
-                             left->n == 1 ? "" : "s", left->such, why_left(&f->output.pool, left)),
+                   pool_text(&f->output.pool, "left out: %s, such as %s: %s",
+                             text_count(left->n, "result").text, left->such,
+                             why_left(&f->output.pool, left)),
                    4, 80);
     }
     if (*f->unknown && strcmp(f->unknown, last_unknown) != 0) {
@@ -441,8 +433,12 @@ static int import(struct importing *im, char **paths)
         im->files[i].name = slash ? slash + 1 : path;
         err = read_file(im, i);
     }
-    if (!err)
-        err = refuse_unused(im);
+    for (const struct import_known *k = im->known; !err && k->column; k++)
+        if (!k->used) {
+            snprintf(im->error, sizeof(im->error), "no benchmark of these files has a column '%s'",
+                     k->column);
+            err = -EINVAL;
+        }
     if (err)
         return err == -EINVAL ? EXIT_USAGE : EXIT_DAMAGED;
     err = choose_path(im);

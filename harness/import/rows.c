@@ -131,8 +131,8 @@ static int take_known(struct row_making *m, struct import_known *known, char *er
         known->used = true;
         if (strchr(m->params[i], '*')) {
             m->params[i] = value;
-            m->stated = pool_text(pool, "%s%s%s %s", m->stated, *m->stated ? ", " : "",
-                                  m->bench->columns[i], value);
+            m->stated = pool_join(pool, m->stated, ", ",
+                                  pool_text(pool, "%s %s", m->bench->columns[i], value));
             known->fits = true;
         } else if (strcmp(m->params[i], value) != 0 && *m->params[i] && !known->says) {
             known->says = m->params[i];
@@ -357,8 +357,7 @@ static int add_row(struct row_making *m, struct import_known *known, char *error
         while (at && *at && (strncmp(at, name, n) != 0 || (at[n] && at[n] != ',')))
             at = strstr(at, ", ") ? strstr(at, ", ") + 2 : "";
         if (strchr(m->params[i], '*') && !*at)
-            m->file->unknown = pool_text(&m->file->output.pool, "%s%s%s", m->file->unknown,
-                                         *m->file->unknown ? ", " : "", name);
+            m->file->unknown = pool_join(&m->file->output.pool, m->file->unknown, ", ", name);
     }
     const struct row *row = &r->rows[r->n];
     const char *key = pool_text(&m->file->output.pool, "%s %s", row->metric, row->unit);
@@ -455,11 +454,11 @@ static const char *take_names(struct import_file *f, struct foreign_line *line,
             k->used = k->used || itself;
         }
         if (!*value || line->n_facts + 2 > FOREIGN_FACTS_MAX) {
-            missing = pool_text(pool, "%s%s%s", missing, *missing ? ", " : "", name);
+            missing = pool_join(pool, missing, ", ", name);
             continue;
         }
         line->facts[line->n_facts++] = (struct foreign_fact){name, value};
-        taken = pool_text(pool, "%s%s%s", taken, *taken ? ", " : "", name);
+        taken = pool_join(pool, taken, ", ", name);
     }
     if (*taken)
         line->facts[line->n_facts++] =

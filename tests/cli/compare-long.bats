@@ -94,7 +94,7 @@ END
     # Wrong data in some launches, and steal in the others.
     disturb b memory steal_percent=5 status=wrong,wrong,wrong,ok,ok
     exits 4 compare a b --steal 2% --csv all.csv
-    [ "$(states)" = "14 B failed 36 compared" ]
+    [ "$(states)" = "36 compared 14 failed-b" ]
     [ "$(cells all.csv reason | grep -c "3 of 5 ")" -eq 14 ]
     # Wrong data in some launches of B, and steal in all of A.
     disturb a memory steal_percent=5

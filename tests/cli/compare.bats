@@ -68,7 +68,7 @@ END
 @test "a case that A has and B failed, skipped or does not have is exit 4, and named with its reason" {
     make_run b --seed 2 --fail 'net rdma 1048576*' --skip 'gemm f64 256*' --drop 'memory read 1073741824*'
     exits 4 compare a b --csv all.csv
-    [ "$(states)" = "2 B failed 46 compared 2 no value in B" ]
+    [ "$(states)" = "46 compared 2 failed-b 2 lost-b" ]
     grep -q "peer is gone.*net rdma, 1 MiB: latency" out # the reason that make_runs.py gives it
     grep -q "memory read, 1 GiB: bandwidth" out
     make_run c --seed 2 --skip 'gemm f64 256*'
@@ -82,7 +82,7 @@ END
     make_run a --seed 1 --cases 3
     make_run b --seed 2 --cases 3 --origin simulated
     exits 4 compare a b --csv all.csv
-    [ "$(states)" = "3 not comparable" ]
+    [ "$(states)" = "3 refused" ]
     [ -z "$(cells all.csv ratio | tr -d '\n')" ]
 }
 
@@ -235,7 +235,7 @@ END
     for value in nan inf; do
         make_run b --cases 3 --seed 2 --value "memory*=$value"
         exits 4 compare a b --csv all.csv
-        [ "$(states)" = "1 B failed 2 compared" ]
+        [ "$(states)" = "2 compared 1 failed-b" ]
     done
     make_run c --cases 3 --empty
     make_run d --cases 3 --empty

@@ -113,7 +113,7 @@ TEST(exit_code_is_the_first_that_holds)
             if (cases[i].failed)
                 (thinned ? one : add_pair(&s, "Memory", "two", PAIR_LOST_B))->failed_b = true;
             view_make(&s.pairs, NULL, &s.view);
-            assert_int_equal(view_exit(&s.view), cases[i].exit);
+            assert_int_equal(view_exit(&s.view, 1), cases[i].exit);
             assert_string_equal(s.view.name, cases[i].exit == 4 ? "incomplete"
                                                                 : decision_word(cases[i].decision));
             assert_int_equal(s.view.n_thinned, cases[i].failed && thinned);
@@ -122,7 +122,7 @@ TEST(exit_code_is_the_first_that_holds)
     }
     scene_init(&s); /* nothing to compare */
     view_make(&s.pairs, NULL, &s.view);
-    assert_int_equal(view_exit(&s.view), 3);
+    assert_int_equal(view_exit(&s.view, 1), 3);
     scene_release(&s);
 }
 
@@ -182,21 +182,21 @@ TEST(the_verdict_of_a_case)
 }
 
 /* What a printer wrote, to be freed. */
-static char *printed(int (*print)(FILE *out, struct view *v), struct scene *s)
+static char *printed(int (*print)(FILE *out, struct view *views, size_t n), struct scene *s)
 {
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
 
     assert_non_null(out);
-    assert_int_equal(print(out, &s->view), 0);
+    assert_int_equal(print(out, &s->view, 1), 0);
     fclose(out);
     return text;
 }
 
-static int print_text(FILE *out, struct view *v)
+static int print_text(FILE *out, struct view *views, size_t n)
 {
-    return view_print_text(out, v, false);
+    return view_print_text(out, views, n, false);
 }
 
 /* Whatever the texts hold; and what is not known is empty, or null. */
@@ -224,7 +224,7 @@ TEST(texts_of_files_stay_texts)
     free(text);
     text = printed(view_print_csv, &s);
     assert_non_null(strstr(text, "\n<i>,\"<img src=x>|`y`"));
-    assert_says(text, ", \"\"\xff\"\"\"|,compared,worse,no,no,,,,0.05,10,,GB/s,");
+    assert_says(text, ", \"\"\xef\xbf\xbd\"\"\"|,compared,worse,no,no,,,,0.05,10,,GB/s,");
     free(text);
     text = printed(view_print_json, &s);
     json = json_loads(text, 0, NULL);

@@ -190,7 +190,7 @@ static double bytes_us(const void *arg, double bytes)
 TEST_WITH(experts_are_divided_by_the_ranks_that_have_them, set_up, NULL)
 {
     struct step_costs moving = costs;
-    struct job_memory m;
+    struct model_memory m;
     moving.stream = bytes_us;
     layers[0].parameters = 800;
     layers[1].parameters = 200;
@@ -330,7 +330,7 @@ TEST_WITH(memory_of_the_zero_paper, set_up, NULL)
     j.element_bytes = 2;
     j.state_bytes = 12;
     for (j.zero = 0; j.zero < 4; j.zero++) {
-        struct job_memory m = job_memory(&j, 0, 0, 1);
+        struct model_memory m = job_memory(&j, 0, 0, 1);
         assert_float_equal((m.parameters + m.gradients + m.update) * 1e-9, want[j.zero], 0.05);
     }
 }

@@ -93,21 +93,12 @@ TEST(test_tune_stops)
 {
     struct model m = {.best = {4, true, 512, 2 * SMS}, .broken_block = 1024};
     struct gpu_tune_space space = space_of(&m, 1 << 30, false);
-    struct gpu_tunings kept = {0};
     struct gpu_tuned tuned;
 
     rng_seed(&m.rng, 7);
     assert_int_equal(gpu_tune(&space, 1, &tuned), 0);
     assert_int_equal(tuned.tried, 1);
     assert_true(tuned.of > 50 && tuned.shape.grid > 0);
-    assert_null(gpu_tunings_find(&kept, "a"));
-    gpu_tunings_add(&kept, "a", &tuned);
-    tuned.tried = 7;
-    gpu_tunings_add(&kept, "b", &tuned);
-    assert_int_equal(gpu_tunings_find(&kept, "a")->tried, 1);
-    assert_int_equal(gpu_tunings_find(&kept, "b")->tried, 7);
-    assert_null(gpu_tunings_find(&kept, "c"));
-    gpu_tunings_release(&kept);
 
     m = (struct model){.best = m.best, .err = -EIO, .err_at = 20};
     assert_int_equal(gpu_tune(&space, 60 * SECOND, &tuned), -EIO);

@@ -7,7 +7,7 @@
 #define SPEC(all, of, samples)                                                                     \
     .ranks = all, .tp = 1, .pp = 1, .ep = 1, .micro = of, .batch = samples
 
-static double states(const struct step_memory *m)
+static double states(const struct model_memory *m)
 {
     return m->parameters + m->gradients + m->update;
 }
@@ -21,7 +21,7 @@ TEST(test_zero_paper)
     for (uint32_t zero = 0; zero < 4; zero++) {
         const struct step_spec s = {SPEC(64, 1, 1), .n_layers = 1, .zero = zero,
                                     .type = COLLECTIVE_F16, .update = UPDATE_ADAM};
-        struct step_memory m = step_memory(&s, &l, 0);
+        struct model_memory m = step_memory(&s, &l, 0);
         if (!(fabs(states(&m) / 1e9 - want[zero]) <= 0.05))
             fail_msg("zero %u: %.4g GB, not %.4g", zero, states(&m) / 1e9, want[zero]);
         assert_true(m.activations == 0);
@@ -42,24 +42,24 @@ TEST(test_activations)
     assert_non_null(layers);
     step_layers(&m, 1024, layers);
     spec.n_layers = (uint32_t)m.n_layers;
-    struct step_memory one = step_memory(&spec, layers, 0);
+    struct model_memory one = step_memory(&spec, layers, 0);
     assert_true(fabs(one.activations - (48 * block + ends)) <= 1e-9 * one.activations);
     assert_true(one.parameters == 2 * 1557611200.0 && one.gradients == one.parameters);
     assert_true(one.update == 0);
     /* of two stages the first has the activations of two micro-batches at most, the last of one; with GPipe each of all three */
     spec.ranks = spec.pp = 2;
-    struct step_memory first = step_memory(&spec, layers, 0), last = step_memory(&spec, layers, 1);
+    struct model_memory first = step_memory(&spec, layers, 0), last = step_memory(&spec, layers, 1);
     assert_true(fabs(first.activations / 2 + last.activations - one.activations) <=
                 1e-9 * one.activations);
     assert_true(first.parameters + last.parameters == one.parameters);
     spec.order = STEP_GPIPE;
-    struct step_memory all = step_memory(&spec, layers, 1);
+    struct model_memory all = step_memory(&spec, layers, 1);
     assert_true(fabs(all.activations - 3 * last.activations) <= 1e-9 * all.activations);
     /* the same paper, section 4.2.1: of t tensor-parallel ranks each keeps s b h (10 + 24 / t + 5 a s / (h t)), with the two masks */
     spec.pp = 1;
     spec.tp = 2;
     spec.order = STEP_1F1B;
-    struct step_memory half = step_memory(&spec, layers, 1);
+    struct model_memory half = step_memory(&spec, layers, 1);
     const double split =
         48 * s * b * h * (8 + 24 / 2. + 4 * a * s / h / 2) + 2 * s * b * (2 * h + words / 2);
     if (!(fabs(half.activations - split) <= 1e-9 * split))

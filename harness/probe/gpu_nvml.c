@@ -51,7 +51,7 @@ static json_t *version_of(int version)
 void nvml_fill_system(const struct nvml *nvml, json_t *gpus)
 {
     struct nvml_confidential state = {0};
-    char text[TREE_LINE] = "";
+    char text[SYS_LINE] = "";
     int cuda = 0;
 
     fact_set_text_or(gpus, "driver_version",
@@ -516,7 +516,7 @@ void probe_cuda(struct probe *p, json_t *gpus)
     static const char why[] = "CUDA cannot be asked about a recorded machine";
     json_t *cuda = fact_object(gpus, "cuda");
 
-    if (p->tree.live) {
+    if (!p->root) {
         find_toolkit(gpus);
         ask_module(gpus, cuda);
         return;

@@ -35,7 +35,7 @@ load probe
         [ ! -s "$out" ]
         [ -s "$err" ]
     done
-    warned 2 '"sys"' probe --sysroot "$BATS_TEST_TMPDIR"
+    warned 2 "'sys'" probe --sysroot "$BATS_TEST_TMPDIR"
 }
 
 @test "incomplete: exit 4 where not even the processor can be read, and what there is is shown" {

@@ -50,11 +50,25 @@ void fact_set_bool(json_t *object, const char *key, bool value)
     json_object_set_new(object, key, json_boolean(value));
 }
 
-static void set_unknown(json_t *object, const char *keys, const char *format, va_list args)
+json_t *fact_if(bool known, json_t *value)
+{
+    if (!known)
+        json_decref(value);
+    return known ? value : NULL;
+}
+
+void fact_set(json_t *object, const char *keys, json_t *value, const char *format, ...)
 {
     char why[SENTENCE], key[64], why_key[64];
+    va_list args;
 
+    if (value) {
+        json_object_set_new(object, keys, value);
+        return;
+    }
+    va_start(args, format);
     vsnprintf(why, sizeof(why), format, args);
+    va_end(args);
     for (; *keys; keys += *keys == '|') {
         size_t n = strcspn(keys, "|");
 
@@ -64,53 +78,6 @@ static void set_unknown(json_t *object, const char *keys, const char *format, va
         fact_set_text(object, why_key, why);
         keys += n;
     }
-}
-
-void fact_set(json_t *object, const char *key, json_t *value, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    if (value)
-        json_object_set_new(object, key, value);
-    else
-        set_unknown(object, key, format, args);
-    va_end(args);
-}
-
-void fact_set_if(json_t *object, const char *key, bool known, json_t *value, const char *format,
-                 ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    if (known)
-        json_object_set(object, key, value);
-    else
-        set_unknown(object, key, format, args);
-    va_end(args);
-    json_decref(value);
-}
-
-void fact_set_unknown(json_t *object, const char *key, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    set_unknown(object, key, format, args);
-    va_end(args);
-}
-
-void fact_set_text_or(json_t *object, const char *key, const char *text, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    if (text && *text)
-        fact_set_text(object, key, text);
-    else
-        set_unknown(object, key, format, args);
-    va_end(args);
 }
 
 #define PATH(path)                                                                                 \

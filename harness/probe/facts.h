@@ -58,8 +58,6 @@ long long digits_number(const char *text);
 hwloc_bitmap_t cpus_read(const char *list);
 int cpus_count(const char *list); /* -EINVAL: no such list */
 
-#define FACTS_PRINTF(text, args) __attribute__((format(printf, text, args)))
-
 /* The text in printable ASCII ('?' for the rest); a new string. NULL gives JSON null. */
 json_t *fact_text(const char *text);
 
@@ -69,17 +67,20 @@ void fact_set_number(json_t *object, const char *key, long long value);
 json_t *fact_real(double value);
 void fact_set_real(json_t *object, const char *key, double value);
 void fact_set_bool(json_t *object, const char *key, bool value);
-/* key: the value, which the object takes; NULL: null, and key_why: the reason. */
-void fact_set(json_t *object, const char *key, json_t *value, const char *why, ...)
-    FACTS_PRINTF(4, 5);
+/* key: the value, which the object takes; NULL: null, and key_why: the reason. Then several keys may
+ * have '|' between. */
+void fact_set(json_t *object, const char *key, json_t *value, const char *why, ...) SYS_FORMAT(4);
+#define fact_set_unknown(object, key, ...) fact_set(object, key, NULL, __VA_ARGS__)
 /* The same of a value that is given back where it is not known. */
-void fact_set_if(json_t *object, const char *key, bool known, json_t *value, const char *why, ...)
-    FACTS_PRINTF(5, 6);
-/* key: null, key_why: the reason; several keys have '|' between. */
-void fact_set_unknown(json_t *object, const char *key, const char *format, ...) FACTS_PRINTF(3, 4);
+json_t *fact_if(bool known, json_t *value);
+#define fact_set_if(object, key, known, value, ...)                                                \
+    fact_set(object, key, fact_if(known, value), __VA_ARGS__)
 /* text, or null and why: a text that stands for nothing else is never left alone as null. */
-void fact_set_text_or(json_t *object, const char *key, const char *text, const char *format, ...)
-    FACTS_PRINTF(4, 5);
+static inline json_t *fact_some(const char *text)
+{
+    return text && *text ? fact_text(text) : NULL;
+}
+#define fact_set_text_or(object, key, text, ...) fact_set(object, key, fact_some(text), __VA_ARGS__)
 
 /* How a file holds a fact: its first line is it ... */
 enum fact_form {
@@ -111,7 +112,7 @@ void fact_set_there(const struct probe *p, json_t *object, const char *key, cons
     SYS_FORMAT(4);
 
 /* Adds a sentence to a list, e.g. "because". */
-void fact_say(json_t *list, const char *format, ...) FACTS_PRINTF(2, 3);
+void fact_say(json_t *list, const char *format, ...) SYS_FORMAT(2);
 
 /* New, empty and already in object under key; borrowed. */
 json_t *fact_object(json_t *object, const char *key);

@@ -86,17 +86,18 @@ static void set_peers(json_t *rank, long long size)
     char own[SYS_PATH];
     ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
     json_t *peers = NULL;
+    long long seen = -1;
 
     own[n < 0 ? 0 : n] = '\0';
-    for (int i = 0; i < TRIES; i++) {
+    for (int i = 0; i < TRIES && seen < size; i++) {
+        if (i)
+            nanosleep(&pause, NULL);
         json_decref(peers);
         peers = ask_peers(own);
-        if ((long long)json_array_size(peers) >= size)
-            break;
-        nanosleep(&pause, NULL);
+        seen = (long long)json_array_size(peers);
     }
-    fact_set_if(rank, "peers", (long long)json_array_size(peers) == size, peers,
-                "%zu of %lld processes of this host were seen", json_array_size(peers), size);
+    fact_set_if(rank, "peers", seen == size, peers, "%lld of %lld processes of this host were seen",
+                seen, size);
 }
 
 json_t *probe_rank(const char *const *variables)

@@ -73,12 +73,12 @@ static const char *name_of(struct exam *x, const json_t *object)
     static const char *const numbers[] = {"node", "port", "level", "page_bytes", "index", NULL};
 
     for (size_t i = 0; keys[i]; i++)
-        if (*exam_name(object, keys[i]))
-            return exam_name(object, keys[i]);
+        if (*fact_name(object, keys[i]))
+            return fact_name(object, keys[i]);
     for (size_t i = 0; numbers[i]; i++)
         if (json_is_integer(json_object_get(object, numbers[i])))
-            return exam_format(x, "%s%s%.0f", numbers[i], exam_name(object, "type"),
-                               exam_value(object, numbers[i], 0));
+            return exam_format(x, "%s%s%.0f", numbers[i], fact_name(object, "type"),
+                               fact_number(object, numbers[i], 0));
     return "";
 }
 
@@ -95,7 +95,7 @@ static void flatten_object(struct exam *x, const char *path, const json_t *objec
     json_t *value;
 
     json_object_foreach ((json_t *)object, key, value)
-        if (!exam_passes(key))
+        if (!fact_passes(key))
             flatten(x, below(x, path, key), value, flat);
 }
 
@@ -121,7 +121,7 @@ static void flatten(struct exam *x, const char *path, const json_t *value, json_
     else if (json_is_array(value) && json_is_object(json_array_get(value, 0)))
         flatten_list(x, path, value, flat);
     else if (!json_is_null(value) && /* not of the record itself */
-             !exam_fits("source|probe_schema|pci_names_why|host.hostname", path))
+             !fact_fits("source|probe_schema|pci_names_why|host.hostname", path))
         json_object_set_new(flat, path, json_deep_copy(value));
 }
 
@@ -177,11 +177,9 @@ static json_t *facts_that_differ(const struct doctor_side *a, const struct docto
 static double hours_between(const json_t *a, const json_t *b)
 {
     const json_t *then = json_object_get(a, "load"), *now = json_object_get(b, "load");
-    const char *name = exam_name(json_object_get(a, "host"), "hostname"),
-               *boot = exam_name(then, "boot");
-    double seconds = exam_value(now, "uptime_seconds", 0) - exam_value(then, "uptime_seconds", 0);
-    bool same = *name && *boot && exam_is(now, "boot", boot) &&
-                exam_is(json_object_get(b, "host"), "hostname", name);
+    const char *name = fact_name(a, "host.hostname"), *boot = fact_name(then, "boot");
+    double seconds = fact_number(now, "uptime_seconds", 0) - fact_number(then, "uptime_seconds", 0);
+    bool same = *name && *boot && fact_is(now, "boot", boot) && fact_is(b, "host.hostname", name);
 
     return same && seconds > 0 ? seconds / 3600 : 0;
 }
@@ -362,18 +360,17 @@ static const char *fact_text(struct exam *x, const json_t *fact)
 
 static void print_facts(struct printing *p, const json_t *facts)
 {
-    size_t n = 0, shown = 0, i;
-    const json_t *one;
+    size_t n = 0, shown = 0;
 
-    json_array_foreach (facts, i, one)
+    FACT_EACH (facts, one)
         n += !is_unrecorded(one);
     if (json_array_size(facts))
         doctor_heading(&p->pen, exam_format(p->x, "FACTS THAT DIFFER: %zu", n));
-    json_array_foreach (facts, i, one) {
+    FACT_EACH (facts, one) {
         if (is_unrecorded(one) || shown == FACTS_MAX)
             continue;
         shown++;
-        doctor_entry(&p->pen, 2, exam_format(p->x, "%s:", exam_name(one, "path")), 6,
+        doctor_entry(&p->pen, 2, exam_format(p->x, "%s:", fact_name(one, "path")), 6,
                      fact_text(p->x, one));
     }
     if (n > shown)
@@ -429,18 +426,16 @@ static void print_counters(struct printing *p, const struct doctor_side *a,
                            const struct doctor_side *b)
 {
     json_t *counters = counters_between(a, b);
-    const json_t *one;
-    size_t i;
 
     if (json_array_size(counters))
         doctor_heading(&p->pen, exam_format(p->x, "COUNTERS in %.3g hours", hours(a, b)));
-    json_array_foreach (counters, i, one)
+    FACT_EACH (counters, one)
         doctor_entry(
             &p->pen, 2,
-            exam_format(p->x, "%s, %s:", exam_name(one, "check"), exam_name(one, "subject")), 6,
-            exam_format(p->x, "%s: %.0f more, of %.0f", exam_name(one, "counter"),
-                        exam_value(one, "b", 0) - exam_value(one, "a", 0),
-                        exam_value(one, "b", 0)));
+            exam_format(p->x, "%s, %s:", fact_name(one, "check"), fact_name(one, "subject")), 6,
+            exam_format(p->x, "%s: %.0f more, of %.0f", fact_name(one, "counter"),
+                        fact_number(one, "b", 0) - fact_number(one, "a", 0),
+                        fact_number(one, "b", 0)));
     json_decref(counters);
 }
 

@@ -116,7 +116,7 @@ static void look_at_fact(struct ward *w, const char *path)
         const json_t *own = json_object_get(w->all[i].facts, path);
 
         if (!w->all[i].facts || (own && most ? json_equal(own, most) : own == most) ||
-            exam_one_of(w->all[i].odd, "path", path))
+            fact_one_of(w->all[i].odd, "path", path))
             continue;
         json_array_append_new(w->all[i].odd,
                               json_pack("{s:s, s:O?, s:O?, s:I}", "path", path, "value", own,
@@ -157,10 +157,10 @@ static void print_odd(const struct doctor_pen *p, const struct ward *w)
         json_array_foreach (host->odd, k, one)
             if (k < FACTS_MAX)
                 doctor_entry(
-                    p, 4, exam_format(host->x, "%s:", exam_name(one, "path")), 8,
+                    p, 4, exam_format(host->x, "%s:", fact_name(one, "path")), 8,
                     exam_format(host->x, "%s; %.0f of %zu hosts: %s",
                                 doctor_value_text(host->x, json_object_get(one, "value")),
-                                exam_value(one, "alike", 0), w->n_answered,
+                                fact_number(one, "alike", 0), w->n_answered,
                                 doctor_value_text(host->x, json_object_get(one, "others"))));
         if (n > FACTS_MAX)
             doctor_entry(p, 4, "", 4, exam_format(host->x, "and %zu more: --json", n - FACTS_MAX));

@@ -117,13 +117,11 @@ bool measure_is_of(const struct measurement *m, const char *check, const char *s
 /* The least path MTU of RoCE that the interfaces leave room for; 0: not known. */
 static double rdma_mtu(const json_t *machine)
 {
-    const json_t *device, *port;
     double least = 0;
-    size_t i, k;
 
-    json_array_foreach (json_object_get(machine, "rdma"), i, device)
-        json_array_foreach (json_object_get(device, "ports"), k, port) {
-            double mtu = exam_value(port, "roce_mtu_bytes", 0);
+    FACT_EACH (json_object_get(machine, "rdma"), device)
+        FACT_EACH (json_object_get(device, "ports"), port) {
+            double mtu = fact_number(port, "roce_mtu_bytes", 0);
             least = mtu > 0 && (!(least > 0) || mtu < least) ? mtu : least;
         }
     return least;
@@ -132,29 +130,27 @@ static double rdma_mtu(const json_t *machine)
 /* Nodes with memory; 0: not known. */
 static double count_nodes(const json_t *machine)
 {
-    const json_t *node;
     double n = 0;
-    size_t i;
 
-    json_array_foreach (exam_at(machine, "numa.nodes"), i, node)
-        n += exam_value(node, "memory_bytes", 0) > 0;
+    FACT_EACH (fact_at(machine, "numa.nodes"), node)
+        n += fact_number(node, "memory_bytes", 0) > 0;
     return n;
 }
 
 static double count_cpus(const json_t *machine)
 {
-    double cpus = exam_cpus(exam_string(exam_at(machine, "virtualization.limits.allowed_cpus")));
+    double cpus = fact_cpus(fact_word(fact_at(machine, "virtualization.limits.allowed_cpus")));
 
-    return cpus > 0 ? cpus : json_number_value(exam_at(machine, "cpu.threads"));
+    return cpus > 0 ? cpus : json_number_value(fact_at(machine, "cpu.threads"));
 }
 
 /* "+reno+cubic+" */
 static const char *congestion_text(const json_t *machine, char *text, size_t len)
 {
-    const json_t *all = exam_at(machine, "tcp.congestion_controls"), *name;
-    size_t i, used = (size_t)snprintf(text, len, "+");
+    const json_t *all = fact_at(machine, "tcp.congestion_controls");
+    size_t used = (size_t)snprintf(text, len, "+");
 
-    json_array_foreach (all, i, name)
+    FACT_EACH (all, name)
         if (used < len)
             used += (size_t)snprintf(text + used, len - used, "%s+", json_string_value(name));
     return json_is_array(all) ? text : NULL;
@@ -163,10 +159,10 @@ static const char *congestion_text(const json_t *machine, char *text, size_t len
 const char *measure_fact(const json_t *machine, const char *name, size_t len, char *text,
                          size_t text_len)
 {
-    const json_t *quota = exam_at(machine, "virtualization.limits.cpu_quota"),
-                 *guest = exam_at(machine, "virtualization.guest"),
-                 *gpus = exam_at(machine, "gpus.devices"), *rdma = json_object_get(machine, "rdma");
-    double cuda = exam_value(exam_at(machine, "gpus.cuda"), "devices", -1);
+    const json_t *quota = fact_at(machine, "virtualization.limits.cpu_quota"),
+                 *guest = fact_at(machine, "virtualization.guest"),
+                 *gpus = fact_at(machine, "gpus.devices"), *rdma = json_object_get(machine, "rdma");
+    double cuda = fact_number(fact_at(machine, "gpus.cuda"), "devices", -1);
     const struct {
         const char *name;
         double number; /* below 0: not known */
@@ -183,7 +179,7 @@ const char *measure_fact(const json_t *machine, const char *name, size_t len, ch
         {"quota", json_string_value(quota)},
         {"guest", json_is_boolean(guest) ? (json_is_true(guest) ? "true" : "false") : NULL},
         {"huge_pages",
-         json_string_value(exam_at(machine, "memory.transparent_huge_pages.enabled"))}};
+         json_string_value(fact_at(machine, "memory.transparent_huge_pages.enabled"))}};
 
     if (len == strlen("congestion") && !strncmp(name, "congestion", len))
         return congestion_text(machine, text, text_len);

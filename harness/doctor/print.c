@@ -218,17 +218,17 @@ const char *doctor_machine_text(struct exam *x, const char *name)
 {
     const json_t *host = json_object_get(exam_machine(x), "host"),
                  *virtualization = json_object_get(exam_machine(x), "virtualization");
-    const char *hypervisor = exam_name(virtualization, "hypervisor"),
-               *container = exam_name(virtualization, "container"),
-               *text = name ? name : exam_name(host, "hostname");
+    const char *hypervisor = fact_name(virtualization, "hypervisor"),
+               *container = fact_name(virtualization, "container"),
+               *text = name ? name : fact_name(host, "hostname");
 
-    text = exam_format(x, "%s: %s%s%s", *text ? text : "machine", exam_name(host, "vendor"),
-                       *exam_name(host, "vendor") ? " " : "", exam_name(host, "product"));
+    text = exam_format(x, "%s: %s%s%s", *text ? text : "machine", fact_name(host, "vendor"),
+                       *fact_name(host, "vendor") ? " " : "", fact_name(host, "product"));
     if (*container && strcmp(container, "none") != 0)
         container = exam_format(x, "a %s container on ", container);
     else
         container = "";
-    return exam_format(x, "%s%s%s%s", text, *exam_name(host, "product") ? ", " : "", container,
+    return exam_format(x, "%s%s%s%s", text, *fact_name(host, "product") ? ", " : "", container,
                        !*hypervisor                  ? "bare metal or virtual: not known"
                        : !strcmp(hypervisor, "none") ? "bare metal"
                                                      : exam_format(x, "a guest of %s", hypervisor));

@@ -212,25 +212,6 @@ const char *fact_string(const json_t *object, const char *key)
     return json_string_value(json_object_get(object, key));
 }
 
-long long fact_integer(const json_t *object, const char *key, long long other)
-{
-    const json_t *value = json_object_get(object, key);
-
-    return json_is_integer(value) ? json_integer_value(value) : other;
-}
-
-double fact_number(const json_t *object, const char *key, double other)
-{
-    const json_t *value = json_object_get(object, key);
-
-    return json_is_number(value) ? json_number_value(value) : other;
-}
-
-bool fact_true(const json_t *object, const char *key)
-{
-    return json_is_true(json_object_get(object, key));
-}
-
 const char *fact_errno(int rc)
 {
     switch (-rc) {

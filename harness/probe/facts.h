@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 
 #include "core/hw/nvml.h"
+#include "harness/machine/fact.h"
 
 /* Reads the files of a machine below one root: "/" or a recorded tree. Every path is relative to
  * the root, and links are followed inside it (".." at the root stays there, an absolute target
@@ -156,11 +157,7 @@ json_t *fact_object(json_t *object, const char *key);
 json_t *fact_list(json_t *object, const char *key);
 json_t *fact_append(json_t *list); /* an object, at the end of it */
 
-/* Readers that stand a missing key: NULL, or other. */
-const char *fact_string(const json_t *object, const char *key);
-long long fact_integer(const json_t *object, const char *key, long long other);
-double fact_number(const json_t *object, const char *key, double other);
-bool fact_true(const json_t *object, const char *key);
+const char *fact_string(const json_t *object, const char *key); /* NULL: there is none */
 
 /* errno's text, in the words of someone who reads a table: "needs root", "not there". */
 const char *fact_errno(int rc);

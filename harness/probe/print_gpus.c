@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/exam/exam.h"
 #include "harness/probe/facts.h"
 
 enum { MATRIX_MAX = GRID_COLUMNS - 2 };
@@ -163,8 +162,8 @@ static void print_gpu_pairs(FILE *out, const json_t *gpus)
         known += fact_string(pair, "relation") || fact_string(pair, "p2p_read") ||
                  fact_integer(pair, "nvlinks", 0);
     json_array_foreach (list, i, gpu) /* those that have pairs */
-        if (n < MATRIX_MAX && (exam_one_of(pairs, "a", print_text(gpu, "address")) ||
-                               exam_one_of(pairs, "b", print_text(gpu, "address"))))
+        if (n < MATRIX_MAX && (fact_one_of(pairs, "a", print_text(gpu, "address")) ||
+                               fact_one_of(pairs, "b", print_text(gpu, "address"))))
             address[n++] = print_text(gpu, "address");
     if (!known)
         return;
@@ -230,7 +229,7 @@ static void list_related(const json_t *machine, const struct near *near, const c
     for (size_t i = near->from; i < near->to && used < size; i++) {
         const json_t *pair = json_array_get(near->list, i);
         const char *nic = print_text(pair, "nic"),
-                   *name = fact_string(exam_one_of(rdma, "pci", nic), "name");
+                   *name = fact_string(fact_one_of(rdma, "pci", nic), "name");
 
         if (strcmp(print_text(pair, "relation"), relation) != 0)
             continue;
@@ -337,7 +336,7 @@ static void print_states(FILE *out, const json_t *list)
     struct grid table;
     size_t i;
 
-    if (!exam_one_of(list, "source", "nvml"))
+    if (!fact_one_of(list, "source", "nvml"))
         return;
     grid_init(&table, "ADDRESS|POWER LIMIT|PERSISTENCE|ECC|BAR1|COMPUTE|VIRTUAL|NVLINK");
     fputc('\n', out);
@@ -356,7 +355,7 @@ static void print_driver(FILE *out, const json_t *gpus)
                           : strcmp(flavour, "open") != 0 ? ", proprietary kernel modules"
                                                          : ", open kernel modules";
 
-    if (json_is_true(json_object_get(gpus, "nvml")))
+    if (fact_true(gpus, "nvml"))
         print_line(out, "driver", "%s%s, CUDA up to %s (NVML)%s",
                    print_text(gpus, "driver_version"), modules, print_text(gpus, "cuda_version"),
                    stand_in);

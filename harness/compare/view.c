@@ -10,6 +10,7 @@
 #include "harness/compare/compare.h"
 #include "harness/document/utf8.h"
 #include "harness/report/described.h"
+#include "harness/report/facts.h"
 #include "harness/report/show.h"
 
 static bool is_ready(const struct pair *pair)

@@ -162,10 +162,16 @@ static void show(struct exam *x, bool as_json, bool live, const struct measures 
             json_object_set_new(json, "measured", measures_json(m));
         doctor_put(json);
     } else {
-        doctor_print_results(stdout, x, live);
+        struct patient one = {.x = x};
+        const struct ward w = {.all = &one, .n = 1, .n_answered = 1};
+        const struct doctor_pen p = doctor_pen(stdout);
+
+        doctor_entry(&p, 0, "", 0, doctor_machine_text(x));
+        doctor_print_counts(stdout, &w);
+        doctor_print_results(stdout, &w, live);
         if (m && m->n)
             measure_print(stdout, m);
-        doctor_print_first(stdout, x, live, m && m->n);
+        doctor_print_first(stdout, &w, live, m && m->n);
     }
 }
 

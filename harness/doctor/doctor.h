@@ -31,10 +31,27 @@ int cmd_doctor(int argc, char **argv);
  */
 int doctor_load(const char *path, uint64_t watch_ns, json_t **machine, char *error, size_t len);
 
-/* Findings, and what is unknown by its reasons; then, as the end of all output, what to do first:
- * after costs that were measured, of few findings, too. live: it is this machine, now. */
-void doctor_print_results(FILE *out, struct exam *x, bool live);
-void doctor_print_first(FILE *out, struct exam *x, bool live, bool measured);
+/* A machine that is examined, and those that are examined together. */
+struct patient {
+    const char *name; /* of a host; NULL: one alone */
+    json_t *machine;  /* NULL: no answer */
+    struct exam *x;
+    json_t *facts;
+    char *why;   /* there is no answer */
+    json_t *odd; /* [{path, value, others, alike}]: facts in which it is not like the most */
+};
+
+struct ward {
+    struct patient *all;
+    size_t n, n_answered;
+};
+
+/* How much is found and unknown. Then findings, each once, and what is unknown by its reasons; then,
+ * as the end of all output, what to do first: after costs that were measured, of few findings, too.
+ * live: it is this machine, now. */
+void doctor_print_counts(FILE *out, const struct ward *w);
+void doctor_print_results(FILE *out, const struct ward *w, bool live);
+void doctor_print_first(FILE *out, const struct ward *w, bool live, bool measured);
 /* The object of docs/doctor.md, with the machine in it. New. */
 json_t *doctor_json(struct exam *x);
 /* Writes an object to stdout, and gives it back. */
@@ -71,12 +88,9 @@ void doctor_heading(const struct doctor_pen *p, const char *text);
 /* The facts by their paths, {"cpu.clock.boost": true}: of the set-up, and known. New. */
 json_t *doctor_facts(struct exam *x);
 const char *doctor_value_text(struct exam *x, const json_t *value);
-/* Why a result is unknown, without the fact's path: hosts and checks with one reason stand together.
- */
-const char *doctor_unknown_reason(const struct exam_result *r);
 /* Is `id` listed in "governor (B only), cpu-quota (A and B)"? */
 bool doctor_lists(const char *text, const char *id);
-/* "gpu01: Supermicro SYS-821GE-TNHR, bare metal". name NULL: the machine's own. */
-const char *doctor_machine_text(struct exam *x, const char *name);
+/* "gpu01: Supermicro SYS-821GE-TNHR, bare metal" */
+const char *doctor_machine_text(struct exam *x);
 
 #endif

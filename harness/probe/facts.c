@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <hwloc.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -222,25 +223,6 @@ const char *fact_string(const json_t *object, const char *key)
     return json_string_value(json_object_get(object, key));
 }
 
-long long fact_integer(const json_t *object, const char *key, long long other)
-{
-    const json_t *value = json_object_get(object, key);
-
-    return json_is_integer(value) ? json_integer_value(value) : other;
-}
-
-double fact_number(const json_t *object, const char *key, double other)
-{
-    const json_t *value = json_object_get(object, key);
-
-    return json_is_number(value) ? json_number_value(value) : other;
-}
-
-bool fact_true(const json_t *object, const char *key)
-{
-    return json_is_true(json_object_get(object, key));
-}
-
 const char *fact_errno(int rc)
 {
     switch (-rc) {
@@ -311,30 +293,14 @@ long long digits_number(const char *text)
     return digits && digits < 19 && !text[digits] ? atoll(text) : -1;
 }
 
-/* hwloc takes more than the kernel writes, and memory for as many as a number says. */
-hwloc_bitmap_t cpus_read(const char *list)
-{
-    hwloc_bitmap_t cpus = hwloc_bitmap_alloc();
-    char *again = NULL;
-    size_t digits = 0;
-
-    for (const char *at = list; *at && digits <= 5; at += digits + (at[digits] != '\0'))
-        digits = strspn(at, "0123456789");
-    if (digits > 5 || hwloc_bitmap_list_sscanf(cpus, list) || hwloc_bitmap_weight(cpus) < 0 ||
-        hwloc_bitmap_last(cpus) > 65535 || hwloc_bitmap_list_asprintf(&again, cpus) < 0 ||
-        strcmp(again, list) != 0) {
-        hwloc_bitmap_free(cpus);
-        cpus = NULL;
-    }
-    free(again);
-    return cpus;
-}
-
 int cpus_count(const char *list)
 {
-    hwloc_bitmap_t cpus = cpus_read(list);
-    int n = cpus ? hwloc_bitmap_weight(cpus) : -EINVAL;
+    hwloc_bitmap_t cpus = fact_cpu_set(list);
+    char *again = NULL;
+    bool same = hwloc_bitmap_list_asprintf(&again, cpus) >= 0 && !strcmp(again, list);
+    int n = same && hwloc_bitmap_last(cpus) < 65536 ? hwloc_bitmap_weight(cpus) : -EINVAL;
 
+    free(again);
     hwloc_bitmap_free(cpus);
     return n;
 }

@@ -8,7 +8,6 @@
 #ifndef PLUMB_PROBE_FACTS_H
 #define PLUMB_PROBE_FACTS_H
 
-#include <hwloc.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,6 +17,7 @@
 #include "core/hw/nvml.h"
 #include "core/hw/pci.h"
 #include "core/hw/sys.h"
+#include "harness/machine/fact.h"
 
 struct pci;
 
@@ -53,10 +53,9 @@ struct path path_join(const char *folder, const char *file);
 /* A whole number of nothing but digits, or -1. */
 long long digits_number(const char *text);
 
-/* The numbers of a list of CPUs or nodes as the kernel writes it, "0-3,8", each below 65536: what
- * hwloc makes of them, the caller's to free; NULL where it is no such list. */
-hwloc_bitmap_t cpus_read(const char *list);
-int cpus_count(const char *list); /* -EINVAL: no such list */
+/* How many numbers a list of CPUs or nodes has as the kernel writes it, "0-3,8", each below 65536.
+ * -EINVAL: no such list. */
+int cpus_count(const char *list);
 
 /* The text in printable ASCII ('?' for the rest); a new string. NULL gives JSON null. */
 json_t *fact_text(const char *text);
@@ -119,11 +118,7 @@ json_t *fact_object(json_t *object, const char *key);
 json_t *fact_list(json_t *object, const char *key);
 json_t *fact_append(json_t *list); /* an object, at the end of it */
 
-/* Readers that stand a missing key: NULL, or other. */
-const char *fact_string(const json_t *object, const char *key);
-long long fact_integer(const json_t *object, const char *key, long long other);
-double fact_number(const json_t *object, const char *key, double other);
-bool fact_true(const json_t *object, const char *key);
+const char *fact_string(const json_t *object, const char *key); /* NULL: there is none */
 
 /* errno's text, in the words of someone who reads a table: "needs root", "not there". */
 const char *fact_errno(int rc);

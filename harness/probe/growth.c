@@ -5,7 +5,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "harness/exam/exam.h"
 #include "harness/probe/facts.h"
 #include "harness/probe/probe.h"
 
@@ -85,7 +84,7 @@ static void set_each(json_t *list, const json_t *before, const json_t *after)
 
 static double uptime_of(const json_t *machine)
 {
-    return fact_number(json_object_get(machine, "load"), "uptime_seconds", 0);
+    return fact_number(machine, "load.uptime_seconds", 0);
 }
 
 static json_t *gpus_of(const json_t *machine)
@@ -103,8 +102,8 @@ void probe_growth(json_t *machine, const json_t *before, const json_t *after)
         return;
     fact_set_real(load, "watched_seconds", seconds);
     set_grown(load, json_object_get(before, "load"), json_object_get(after, "load"));
-    set_grown((json_t *)exam_at(machine, "virtualization.limits"),
-              exam_at(before, "virtualization.limits"), exam_at(after, "virtualization.limits"));
+    set_grown((json_t *)fact_at(machine, "virtualization.limits"),
+              fact_at(before, "virtualization.limits"), fact_at(after, "virtualization.limits"));
     set_each(gpus_of(machine), gpus_of(before), gpus_of(after));
     for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
         set_each(json_object_get(machine, lists[i]), json_object_get(before, lists[i]),
@@ -166,7 +165,7 @@ static json_t *gpus_again(const json_t *machine)
     char why[256];
     size_t i;
 
-    if (fact_true(json_object_get(machine, "gpus"), "nvml"))
+    if (fact_true(machine, "gpus.nvml"))
         nvml_open(&nvml, why, sizeof(why));
     json_array_foreach (gpus_of(machine), i, one) {
         const char *address = fact_string(one, "address");

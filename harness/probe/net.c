@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/hw/nic.h"
-#include "harness/exam/exam.h"
 #include "harness/probe/facts.h"
 
 static const char class_net[] = "sys/class/net";
@@ -29,7 +28,7 @@ static void set_speed(struct probe *p, json_t *nic, const char *path, const char
 /* Network devices of hypervisors that do not come over PCI. */
 bool net_guest_driver(const char *driver)
 {
-    return exam_fits("virtio_net|hv_netvsc|vif|xen-netfront|ibmveth", driver);
+    return fact_fits("virtio_net|hv_netvsc|vif|xen-netfront|ibmveth", driver);
 }
 
 /* By the driver, which knows best; then by the PCI function; then as the machine's own. */

@@ -139,7 +139,7 @@ static bool names_it(const char *line, const char *word)
 static int add_cpus(struct probe *p, int irq, hwloc_bitmap_t cpus)
 {
     static const char effective[] = "effective_affinity_list";
-    hwloc_bitmap_t own = NULL;
+    hwloc_bitmap_t own;
     char folder[32], line[SYS_LINE];
     int rc;
 
@@ -149,11 +149,11 @@ static int add_cpus(struct probe *p, int irq, hwloc_bitmap_t cpus)
         rc = sys_line(p->root, line, sizeof(line), "%s/smp_affinity_list", folder);
     if (rc)
         return rc;
-    own = cpus_read(line);
-    if (own)
-        hwloc_bitmap_or(cpus, cpus, own);
+    own = fact_cpu_set(line);
+    rc = hwloc_bitmap_iszero(own) ? -EINVAL : 0;
+    hwloc_bitmap_or(cpus, cpus, own);
     hwloc_bitmap_free(own);
-    return own ? 0 : -EINVAL;
+    return rc;
 }
 
 /* The NUMA nodes of these CPUs; null where those of a node are not known. */
@@ -166,9 +166,9 @@ static void set_nodes(struct probe *p, json_t *interrupts, hwloc_const_bitmap_t 
 
     json_array_foreach (nodes, i, node) {
         const char *text = fact_string(node, "cpus");
-        hwloc_bitmap_t own = text ? cpus_read(text) : NULL;
+        hwloc_bitmap_t own = fact_cpu_set(text ? text : "");
 
-        known = known && own;
+        known = known && text;
         if (known && hwloc_bitmap_intersects(own, cpus))
             json_array_append_new(list, json_integer(fact_integer(node, "node", -1)));
         hwloc_bitmap_free(own);

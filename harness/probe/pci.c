@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "core/alloc.h"
-#include "harness/exam/exam.h"
 #include "harness/probe/facts.h"
 
 /* ---- Names of PCI vendors and devices, from the machine's own pci.ids, indexed once ---- */
@@ -193,7 +192,7 @@ static const char *kind_of(const struct pci_device *d)
                       nvidia[] = {0x10de, 0}, virtio[] = {0x1af4, 0};
 
     if (d->class_code < 0) /* the driver may still name it */
-        return d->driver && exam_fits("nvidia|nouveau|amdgpu|i915|xe", d->driver)
+        return d->driver && fact_fits("nvidia|nouveau|amdgpu|i915|xe", d->driver)
                    ? "gpu"
                    : pci_kind_unknown;
     switch (d->class_code >> 8) {

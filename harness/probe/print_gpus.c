@@ -2,7 +2,6 @@
 /* What people read: the GPUs, and their PCIe links and ways to each other. */
 #include <string.h>
 
-#include "harness/exam/exam.h"
 #include "harness/probe/facts.h"
 #include "harness/probe/print.h"
 
@@ -62,7 +61,7 @@ static void print_gpu_links(struct print *p, const json_t *list)
 
     json_array_foreach (list, i, gpu) {
         const char *address = print_text(gpu, "address");
-        const json_t *device = exam_one_of(json_object_get(p->machine, "pci"), "address", address);
+        const json_t *device = fact_one_of(json_object_get(p->machine, "pci"), "address", address);
         const json_t *link = json_object_get(device, "link"), *pcie = json_object_get(gpu, "pcie");
 
         if (json_is_object(link))
@@ -113,8 +112,8 @@ static void print_gpu_pairs(struct print *p, const json_t *gpus)
         known += fact_string(pair, "relation") || fact_string(pair, "p2p_read") ||
                  fact_integer(pair, "nvlinks", 0);
     json_array_foreach (list, i, gpu) /* those that have pairs */
-        if (n < MATRIX_MAX && (exam_one_of(pairs, "a", print_text(gpu, "address")) ||
-                               exam_one_of(pairs, "b", print_text(gpu, "address")))) {
+        if (n < MATRIX_MAX && (fact_one_of(pairs, "a", print_text(gpu, "address")) ||
+                               fact_one_of(pairs, "b", print_text(gpu, "address")))) {
             names = pool_text(p->pool, "%s|%zu", names, n);
             address[n++] = print_text(gpu, "address");
         }
@@ -156,7 +155,7 @@ static const char *nearest_text(struct print *p, const char *gpu)
         rdma_only = rdma_only || fact_string(device, "pci");
     json_array_foreach (json_object_get(p->machine, "proximity"), i, pair) {
         const char *nic = print_text(pair, "nic"),
-                   *name = fact_string(exam_one_of(rdma, "pci", nic), "name");
+                   *name = fact_string(fact_one_of(rdma, "pci", nic), "name");
 
         if (strcmp(print_text(pair, "gpu"), gpu) != 0 || (rdma_only && !name))
             continue;
@@ -213,7 +212,7 @@ static void print_states(struct print *p, const json_t *list)
     const json_t *gpu;
     size_t i;
 
-    if (!exam_one_of(list, "source", "nvml"))
+    if (!fact_one_of(list, "source", "nvml"))
         return;
     json_array_foreach (list, i, gpu) {
         const json_t *nvlink = json_object_get(gpu, "nvlink"),

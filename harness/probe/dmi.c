@@ -278,7 +278,7 @@ static void memory_unknown(json_t *memory, const char *why)
 static void read_modules(const struct probe *p, json_t *memory, const unsigned char *table,
                          size_t size)
 {
-    bool one_socket = fact_integer(json_object_get(p->machine, "cpu"), "sockets", 2) == 1;
+    bool one_socket = fact_integer(p->machine, "cpu.sockets", 2) == 1;
     struct module *modules = xcalloc(MODULES_MAX, sizeof(*modules));
     json_t *list = fact_list(memory, "modules");
     size_t offset = 0, count = 0;

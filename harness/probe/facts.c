@@ -218,9 +218,9 @@ json_t *fact_append(json_t *list)
     return child;
 }
 
-const char *fact_string(const json_t *object, const char *key)
+const char *fact_string(const json_t *object, const char *path)
 {
-    return json_string_value(json_object_get(object, key));
+    return json_string_value(fact_at(object, path));
 }
 
 const char *fact_errno(int rc)

@@ -118,7 +118,7 @@ json_t *fact_object(json_t *object, const char *key);
 json_t *fact_list(json_t *object, const char *key);
 json_t *fact_append(json_t *list); /* an object, at the end of it */
 
-const char *fact_string(const json_t *object, const char *key); /* NULL: there is none */
+const char *fact_string(const json_t *object, const char *path); /* NULL: there is none */
 
 /* errno's text, in the words of someone who reads a table: "needs root", "not there". */
 const char *fact_errno(int rc);

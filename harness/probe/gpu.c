@@ -30,7 +30,7 @@ static void set_peer_memory(struct probe *p, json_t *gpus)
  * kernel modules (GPUDirect RDMA and GPUDirect Storage, NVIDIA GPU Operator's documentation). */
 static void set_dma_buf(struct probe *p, const json_t *gpus, json_t *direct)
 {
-    const char *kernel = fact_string(json_object_get(p->machine, "host"), "kernel");
+    const char *kernel = fact_string(p->machine, "host.kernel");
     const char *flavour = fact_string(gpus, "driver_flavour");
     json_t *because = json_array();
     int major = 0, minor = 0;

@@ -89,7 +89,7 @@ static double uptime_of(const json_t *machine)
 
 static json_t *gpus_of(const json_t *machine)
 {
-    return json_object_get(json_object_get(machine, "gpus"), "devices");
+    return (json_t *)fact_at(machine, "gpus.devices");
 }
 
 void probe_growth(json_t *machine, const json_t *before, const json_t *after)

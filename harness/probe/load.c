@@ -21,7 +21,7 @@ enum { VMSTAT = 65536 };
 static void set_uptime(struct probe *p, json_t *load)
 {
     static const char path[] = "proc/uptime";
-    const char *container = fact_string(json_object_get(p->machine, "virtualization"), "container");
+    const char *container = fact_string(p->machine, "virtualization.container");
     char line[SYS_LINE];
     double seconds;
     int rc = sys_line(p->root, line, sizeof(line), "%s", path);

@@ -159,7 +159,7 @@ static int add_cpus(struct probe *p, int irq, hwloc_bitmap_t cpus)
 /* The NUMA nodes of these CPUs; null where those of a node are not known. */
 static void set_nodes(struct probe *p, json_t *interrupts, hwloc_const_bitmap_t cpus)
 {
-    const json_t *nodes = json_object_get(json_object_get(p->machine, "numa"), "nodes"), *node;
+    const json_t *nodes = fact_at(p->machine, "numa.nodes"), *node;
     json_t *list = json_array();
     bool known = json_is_array(nodes);
     size_t i;

@@ -237,8 +237,7 @@ static void print_processor(struct print *p)
     if (fact_integer(cpu, "threads", 0) > 0)
         print_line(p, "shape", "%s, %s, %s; SMT control %s",
                    print_count(p, cpu, "sockets", "socket"), print_count(p, cpu, "cores", "core"),
-                   print_count(p, cpu, "threads", "thread"),
-                   print_text(json_object_get(cpu, "smt"), "control"));
+                   print_count(p, cpu, "threads", "thread"), print_text(cpu, "smt.control"));
     else
         print_line(p, "shape", "? (%s)", print_text(cpu, "threads_why"));
     print_features(p, cpu);

@@ -278,7 +278,7 @@ static int run(const struct opts *o, void *context)
     } else {
         rc = probe_print(stdout, machine);
     }
-    complete = json_is_integer(json_object_get(json_object_get(machine, "cpu"), "threads"));
+    complete = json_is_integer(fact_at(machine, "cpu.threads"));
     json_decref(machine);
     if (!complete)
         fprintf(stderr,

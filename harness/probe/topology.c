@@ -115,7 +115,8 @@ static bool number_is_sane(const char *name)
  * hwloc follows links as the kernel does, out of the tree if they lead there. A path is sound where
  * that is the very thing that is found inside the tree, a file no larger than the limit, or a folder
  * of such. Links to folders are not followed further down: nothing hwloc reads here lies behind one.
- * 0 also where nothing is there.
+ * 0 also where nothing is there. depth: so many folders below it may be looked at; -1: it must be a
+ * file.
  */
 static int vet(const struct probe *p, const char *path, off_t limit, int depth)
 {
@@ -131,6 +132,8 @@ static int vet(const struct probe *p, const char *path, off_t limit, int depth)
         return -EXDEV;
     if (!S_ISDIR(st.st_mode))
         return S_ISREG(st.st_mode) && st.st_size <= limit ? 0 : -EINVAL;
+    if (depth < 0)
+        return -EINVAL;
     if (depth < DEPTH_MAX && S_ISLNK(self.st_mode))
         return 0;
     if (!depth)
@@ -158,11 +161,11 @@ static int vet_all(const struct probe *p)
                                           "sys/bus/dax/devices",
                                           "proc/driver/nvidia/gpus",
                                           "proc/device-tree"};
-    int rc = vet(p, "proc/cpuinfo", CPUINFO_MAX, 0);
+    int rc = vet(p, "proc/cpuinfo", CPUINFO_MAX, -1);
     char line[SYS_LINE];
 
     for (size_t i = 0; !rc && i < sizeof(files) / sizeof(*files); i++)
-        rc = vet(p, files[i], FILE_MAX, 0);
+        rc = vet(p, files[i], FILE_MAX, -1);
     for (size_t i = 0; !rc && i < 2; i++) { /* the lists of CPUs and nodes that are online */
         rc = sys_line(p->root, line, sizeof(line), "%s/online", folders[i]);
         rc = rc == -ENOENT ? 0 : !rc && cpus_count(line) < 0 ? -EINVAL : rc;

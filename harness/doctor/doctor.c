@@ -64,26 +64,25 @@ static const struct opt doctor_table[] = {
 
 static void print_help(const struct opts *o)
 {
-    struct doctor_pen p = doctor_pen(stdout);
 
     fputs("plumb doctor: why this machine is slow\n\n"
           "usage: plumb doctor [options] [A [B]]\n\n",
           stdout);
-    doctor_entry(&p, 0, "", 0,
+    doctor_entry(0, "", 0,
                  "Finds what makes a machine slow, what each cause costs, and the remedy. A and B "
                  "are machines: a run folder, a recorded tree, or a file of plumb probe --json or "
                  "plumb doctor --json. Without A: this machine.");
     fputs("\nexamples:\n", stdout);
-    doctor_entry(&p, 2, "plumb doctor", 30, "this machine, without root");
-    doctor_entry(&p, 2, "plumb doctor --measure", 30, "also what the causes found cost here");
-    doctor_entry(&p, 2, "plumb doctor RUN", 30, "the machine of a run folder");
-    doctor_entry(&p, 2, "plumb doctor A B", 30, "what differs between two machines or nights");
-    doctor_entry(&p, 2, "plumb doctor --hosts FILE", 30, "all hosts of a cluster");
+    doctor_entry(2, "plumb doctor", 30, "this machine, without root");
+    doctor_entry(2, "plumb doctor --measure", 30, "also what the causes found cost here");
+    doctor_entry(2, "plumb doctor RUN", 30, "the machine of a run folder");
+    doctor_entry(2, "plumb doctor A B", 30, "what differs between two machines or nights");
+    doctor_entry(2, "plumb doctor --hosts FILE", 30, "all hosts of a cluster");
     fputs("\noptions:\n", stdout);
     opts_help(o, stdout);
     fputc('\n', stdout);
     doctor_entry(
-        &p, 0, "", 0,
+        0, "", 0,
         "exit status: 0 nothing found, 1 something found, 2 wrong usage, or a file that is "
         "missing or cannot be read, 3 something that matters is not known, 4 interrupted, "
         "or the output could not be written completely, 5 a file is damaged");
@@ -124,14 +123,13 @@ static void show(struct exam *x, bool as_json, bool live, const struct measures 
     } else {
         struct patient one = {.x = x};
         const struct ward w = {.all = &one, .n = 1, .n_answered = 1};
-        const struct doctor_pen p = doctor_pen(stdout);
 
-        doctor_entry(&p, 0, "", 0, doctor_machine_text(x));
-        doctor_print_counts(stdout, &w);
-        doctor_print_results(stdout, &w, live);
+        doctor_entry(0, "", 0, doctor_machine_text(x));
+        doctor_print_counts(&w);
+        doctor_print_results(&w, live);
         if (m && m->n)
-            measure_print(stdout, m);
-        doctor_print_first(stdout, &w, live, m && m->n);
+            measure_print(m);
+        doctor_print_first(&w, live, m && m->n);
     }
 }
 
@@ -244,13 +242,13 @@ static int run(const struct opts *o, void *context)
         return doctor_hosts(&options->hosts, options->json);
     }
     if (options->explain)
-        return doctor_explain(stdout, options->explain) ? no_check(options->explain) : EXIT_GOOD;
+        return doctor_explain(options->explain) ? no_check(options->explain) : EXIT_GOOD;
     if (options->list) { /* the checks, and the causes that can be priced */
         struct bench_list benches;
 
         bench_list_load(&benches);
-        doctor_list(stdout);
-        measure_list(stdout, &benches);
+        doctor_list();
+        measure_list(&benches);
         bench_list_release(&benches);
         return EXIT_GOOD;
     }

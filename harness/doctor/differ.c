@@ -305,34 +305,33 @@ static const char *fact_text(struct exam *x, const json_t *fact)
     return exam_format(x, "%s against %s", doctor_value_text(x, a), doctor_value_text(x, b));
 }
 
-static void print_facts(const struct doctor_pen *p, struct exam *x, const json_t *facts)
+static void print_facts(struct exam *x, const json_t *facts)
 {
     size_t n = 0, shown = 0;
 
     FACT_EACH (facts, one)
         n += !is_unrecorded(one);
     if (json_array_size(facts))
-        doctor_heading(p, exam_format(x, "FACTS THAT DIFFER: %zu", n));
+        doctor_heading(exam_format(x, "FACTS THAT DIFFER: %zu", n));
     FACT_EACH (facts, one) {
         if (is_unrecorded(one) || shown == FACTS_MAX)
             continue;
         shown++;
-        doctor_entry(p, 2, exam_format(x, "%s:", fact_name(one, "path")), 6, fact_text(x, one));
+        doctor_entry(2, exam_format(x, "%s:", fact_name(one, "path")), 6, fact_text(x, one));
     }
     if (n > shown)
-        doctor_entry(p, 2, "", 2, exam_format(x, "and %zu more: --json lists all", n - shown));
+        doctor_entry(2, "", 2, exam_format(x, "and %zu more: --json lists all", n - shown));
     if (json_array_size(facts) > n)
-        doctor_entry(p, 2, "", 2,
+        doctor_entry(2, "", 2,
                      exam_format(x, "%zu that only one side recorded: --json lists them",
                                  json_array_size(facts) - n));
 }
 
-static void print_numbers(const struct doctor_pen *p, const struct sides *s,
-                          const struct view *numbers)
+static void print_numbers(const struct sides *s, const struct view *numbers)
 {
     size_t n = 0;
 
-    doctor_heading(p, "NUMBERS THAT DIFFER");
+    doctor_heading("NUMBERS THAT DIFFER");
     for (size_t i = 0; i < numbers->n_pipes; i++) {
         const struct view_pipe *pipe = &numbers->pipes[i];
         size_t worse = pipe->counts[DECISION_WORSE], better = pipe->counts[DECISION_BETTER];
@@ -341,63 +340,61 @@ static void print_numbers(const struct doctor_pen *p, const struct sides *s,
         if (!has_moved(pipe))
             continue;
         n++;
-        doctor_entry(p, 2, "", 2,
+        doctor_entry(2, "", 2,
                      exam_format(s->a, "%s: of %zu cases %zu worse, %zu better in B", pipe->name,
                                  pipe->n_cases, worse, better));
         if (pipe->worst)
-            doctor_entry(p, 4, "lowest", 24,
+            doctor_entry(4, "lowest", 24,
                          exam_format(s->a, "%s: %.3g %% of A", pipe->worst->label,
                                      100 * pipe->worst->decide.ratio));
         if (worse)
-            doctor_entry(p, 4, "may explain worse", 24, *on_b ? on_b : "no finding that differs");
+            doctor_entry(4, "may explain worse", 24, *on_b ? on_b : "no finding that differs");
         else if (*on_b)
-            doctor_entry(p, 4, "works against it", 24, on_b);
+            doctor_entry(4, "works against it", 24, on_b);
         if (better)
-            doctor_entry(p, 4, "may explain better", 24, *on_a ? on_a : "no finding that differs");
+            doctor_entry(4, "may explain better", 24, *on_a ? on_a : "no finding that differs");
         else if (*on_a)
-            doctor_entry(p, 4, "works against it", 24, on_a);
+            doctor_entry(4, "works against it", 24, on_a);
     }
     if (!n)
-        doctor_entry(p, 2, "", 2, "no number is proven to differ");
-    doctor_entry(p, 2, "", 2,
+        doctor_entry(2, "", 2, "no number is proven to differ");
+    doctor_entry(2, "", 2,
                  exam_format(s->a, "all cases: plumb compare %s %s", s->names[0], s->names[1]));
 }
 
-static void print_counters(const struct doctor_pen *p, const struct sides *s)
+static void print_counters(const struct sides *s)
 {
     if (json_array_size(s->counters))
-        doctor_heading(p, exam_format(s->a, "COUNTERS in %.3g hours", s->hours));
+        doctor_heading(exam_format(s->a, "COUNTERS in %.3g hours", s->hours));
     FACT_EACH (s->counters, one)
         doctor_entry(
-            p, 2, exam_format(s->a, "%s, %s:", fact_name(one, "check"), fact_name(one, "subject")),
-            6,
+            2, exam_format(s->a, "%s, %s:", fact_name(one, "check"), fact_name(one, "subject")), 6,
             exam_format(s->a, "%s: %.0f more, of %.0f", fact_name(one, "counter"),
                         fact_number(one, "b", 0) - fact_number(one, "a", 0),
                         fact_number(one, "b", 0)));
 }
 
-static void print_both(FILE *out, const struct sides *s, const struct view *numbers)
+static void print_both(const struct sides *s, const struct view *numbers)
 {
-    struct doctor_pen pen = doctor_pen(out), *p = &pen;
 
-    doctor_entry(p, 0, "A", 3, exam_format(s->a, "%s: %s", s->names[0], doctor_machine_text(s->a)));
-    doctor_entry(p, 0, "B", 3, exam_format(s->a, "%s: %s", s->names[1], doctor_machine_text(s->b)));
+    doctor_entry(0, "A", 3, exam_format(s->a, "%s: %s", s->names[0], doctor_machine_text(s->a)));
+    doctor_entry(0, "B", 3, exam_format(s->a, "%s: %s", s->names[1], doctor_machine_text(s->b)));
     if (s->n)
-        doctor_heading(p, "FINDINGS THAT DIFFER");
+        doctor_heading("FINDINGS THAT DIFFER");
     else
-        fprintf(out, "no finding differs\n");
+        printf("no finding differs\n");
     for (size_t i = 0; i < s->n; i++) {
         const struct differing *d = &s->all[i];
         const struct exam_result *one = d->a ? d->a : d->b;
 
-        doctor_entry(p, 2, "", 2, exam_format(s->a, "%s, %s", one->check->id, one->subject));
-        doctor_entry(p, 4, "A", 7, said(s->a, d->a));
-        doctor_entry(p, 4, "B", 7, said(s->a, d->b));
+        doctor_entry(2, "", 2, exam_format(s->a, "%s, %s", one->check->id, one->subject));
+        doctor_entry(4, "A", 7, said(s->a, d->a));
+        doctor_entry(4, "B", 7, said(s->a, d->b));
     }
-    print_counters(p, s);
+    print_counters(s);
     if (numbers)
-        print_numbers(p, s, numbers);
-    print_facts(p, s->a, s->facts);
+        print_numbers(s, numbers);
+    print_facts(s->a, s->facts);
 }
 
 /* ---- JSON */
@@ -475,7 +472,7 @@ static void show_both(struct sides *s, bool as_json)
     if (as_json)
         doctor_put(both_json(s, numbers));
     else
-        print_both(stdout, s, numbers);
+        print_both(s, numbers);
     pairs_release(&pairs);
 }
 

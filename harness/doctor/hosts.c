@@ -122,7 +122,7 @@ static void find_odd(struct ward *w)
 
 /* ---- For people */
 
-static void print_odd(const struct doctor_pen *p, const struct ward *w)
+static void print_odd(const struct ward *w)
 {
     const json_t *one;
     bool any = false;
@@ -135,24 +135,23 @@ static void print_odd(const struct doctor_pen *p, const struct ward *w)
         if (!n)
             continue;
         if (!any)
-            doctor_heading(p, "HOSTS THAT DIFFER FROM THE OTHERS");
+            doctor_heading("HOSTS THAT DIFFER FROM THE OTHERS");
         any = true;
-        doctor_entry(p, 2, "", 2, host->name);
+        doctor_entry(2, "", 2, host->name);
         json_array_foreach (host->odd, k, one)
             if (k < FACTS_MAX)
                 doctor_entry(
-                    p, 4, exam_format(host->x, "%s:", fact_name(one, "path")), 8,
+                    4, exam_format(host->x, "%s:", fact_name(one, "path")), 8,
                     exam_format(host->x, "%s; %.0f of %zu hosts: %s",
                                 doctor_value_text(host->x, json_object_get(one, "value")),
                                 fact_number(one, "alike", 0), w->n_answered,
                                 doctor_value_text(host->x, json_object_get(one, "others"))));
         if (n > FACTS_MAX)
-            doctor_entry(p, 4, "", 4, exam_format(host->x, "and %zu more: --json", n - FACTS_MAX));
+            doctor_entry(4, "", 4, exam_format(host->x, "and %zu more: --json", n - FACTS_MAX));
     }
 }
 
-static void print_head(const struct doctor_pen *p, const struct hosts_run *run,
-                       const struct ward *w)
+static void print_head(const struct hosts_run *run, const struct ward *w)
 {
     char by[LAUNCHER_BY_SIZE];
     size_t here = 0;
@@ -165,21 +164,20 @@ static void print_head(const struct doctor_pen *p, const struct hosts_run *run,
     puts(here && !run->launcher->ranks ? "; this machine is asked directly" : "");
     for (size_t i = 0; i < w->n; i++)
         if (w->all[i].why)
-            doctor_entry(p, 2, "", 2, w->all[i].why);
+            doctor_entry(2, "", 2, w->all[i].why);
 }
 
 static void print_ward(const struct hosts_run *run, const struct ward *w)
 {
-    struct doctor_pen p = doctor_pen(stdout);
 
-    print_head(&p, run, w);
+    print_head(run, w);
     if (w->n_answered)
-        doctor_print_counts(stdout, w);
+        doctor_print_counts(w);
     if (w->n_answered == 2)
         printf("no host can be told as the one that differs: that takes three hosts\n");
-    print_odd(&p, w);
-    doctor_print_results(stdout, w, false);
-    doctor_print_first(stdout, w, false, false);
+    print_odd(w);
+    doctor_print_results(w, false);
+    doctor_print_first(w, false, false);
 }
 
 static json_t *ward_json(const struct ward *w)

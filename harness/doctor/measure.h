@@ -134,9 +134,9 @@ int measure_plan(struct measures *m, const struct bench_list *benches,
 int measure_run(struct measures *m, FILE *chatter);
 json_t *measures_json(const struct measures *m); /* a new list */
 /* Every cause that there is, by its id, for people. */
-void measure_list(FILE *out, const struct bench_list *benches);
+void measure_list(const struct bench_list *benches);
 /* For people, at the width of the terminal. */
-void measure_print(FILE *out, const struct measures *m);
+void measure_print(const struct measures *m);
 void measures_release(struct measures *m);
 
 /* The names of bench_experiment.machine with their texts; those that are not known are left out.

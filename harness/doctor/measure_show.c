@@ -102,27 +102,25 @@ json_t *measures_json(const struct measures *m)
 
 #define INDENT 6
 
-static void print_priced(FILE *out, const struct measurement *m, size_t width)
+static void print_priced(const struct measurement *m)
 {
     char cost[600], text[800];
 
     measure_text(m, cost, sizeof(cost));
     snprintf(text, sizeof(text), "%s: %s", m->cause->check, m->cause->cause);
-    wrap_print(out, text, 2, width);
+    doctor_entry(2, "", 2, text);
     snprintf(text, sizeof(text), "%s; %zu turn%s%s", cost, m->n_turns, m->n_turns == 1 ? "" : "s",
              m->simulated ? " [simulated]" : "");
-    wrap_print(out, m->n_turns ? text : cost, INDENT, width);
-    wrap_print(out, m->command, INDENT, width);
+    doctor_entry(INDENT, "", INDENT, m->n_turns ? text : cost);
+    doctor_entry(INDENT, "", INDENT, m->command);
 }
 
-void measure_print(FILE *out, const struct measures *m)
+void measure_print(const struct measures *m)
 {
-    size_t width = wrap_width(out);
-
-    fputs("\nCOSTS MEASURED HERE, with and without the cause, in turn\n", out);
+    doctor_heading("COSTS MEASURED HERE, with and without the cause, in turn");
     for (size_t i = 0; i < m->n; i++)
         if (m->all[i].state != MEASURE_SKIPPED)
-            print_priced(out, &m->all[i], width);
+            print_priced(&m->all[i]);
     for (size_t i = 0; i < m->n; i++) {
         const struct measurement *one = &m->all[i], *last = i ? one - 1 : NULL;
         char text[700];
@@ -132,22 +130,21 @@ void measure_print(FILE *out, const struct measures *m)
              !strcmp(last->reason, one->reason)))
             continue; /* one line for those of one id and reason */
         snprintf(text, sizeof(text), "%s: skipped: %s", one->cause->check, one->reason);
-        wrap_print(out, text, 2, width);
+        doctor_entry(2, "", 2, text);
     }
 }
 
 /* A cause of several figures has an entry for each: it is listed once. */
-void measure_list(FILE *out, const struct bench_list *benches)
+void measure_list(const struct bench_list *benches)
 {
-    struct doctor_pen p = doctor_pen(out);
     const char *last = "";
 
-    doctor_heading(&p, "causes that --measure=ID prices here");
+    doctor_heading("causes that --measure=ID prices here");
     for (size_t i = 0; i < benches->n; i++)
         for (const struct bench_experiment *e = benches->benches[i].rows.experiments; e->check;
              last = e->check, e++)
             if (strcmp(last, e->check) != 0)
-                doctor_entry(&p, 2, e->check, 21, e->cause);
+                doctor_entry(2, e->check, 21, e->cause);
     for (const struct measure_own *own = measure_own; own->cause.check; own++)
-        doctor_entry(&p, 2, own->cause.check, 21, own->cause.cause);
+        doctor_entry(2, own->cause.check, 21, own->cause.cause);
 }

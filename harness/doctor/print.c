@@ -14,30 +14,24 @@
 
 #define FIRST_MAX 3 /* things to do first */
 
-struct doctor_pen doctor_pen(FILE *out)
+void doctor_entry(size_t indent, const char *label, size_t at, const char *text)
 {
-    return (struct doctor_pen){out, wrap_width(out)};
-}
+    size_t next, n, width = wrap_width(stdout);
+    int used = printf("%*s%s", (int)indent, "", label);
 
-void doctor_entry(const struct doctor_pen *p, size_t indent, const char *label, size_t at,
-                  const char *text)
-{
-    size_t next, n;
-    int used = fprintf(p->out, "%*s%s", (int)indent, "", label);
-
-    fprintf(p->out, "%*s", used < (int)at ? (int)at - used : *label != 0, "");
+    printf("%*s", used < (int)at ? (int)at - used : *label != 0, "");
     do {
-        n = wrap_take(text, p->width - at, &next);
-        fprintf(p->out, "%.*s\n", (int)n, text);
+        n = wrap_take(text, width - at, &next);
+        printf("%.*s\n", (int)n, text);
         text += next;
         if (*text)
-            fprintf(p->out, "%*s", (int)at, "");
+            printf("%*s", (int)at, "");
     } while (*text);
 }
 
-void doctor_heading(const struct doctor_pen *p, const char *text)
+void doctor_heading(const char *text)
 {
-    fprintf(p->out, "\n%s\n", text);
+    printf("\n%s\n", text);
 }
 
 /* ---- Findings */
@@ -108,11 +102,10 @@ static const char *hosts_with(const struct ward *w, const struct finding *f)
     return n > 3 ? exam_format(x, "%s and %zu more: ", text, n - 3) : exam_format(x, "%s: ", text);
 }
 
-static void print_findings(const struct doctor_pen *p, const struct ward *w,
-                           const struct findings *all, bool live)
+static void print_findings(const struct ward *w, const struct findings *all, bool live)
 {
     if (all->n)
-        doctor_heading(p, "FINDINGS, costliest first");
+        doctor_heading("FINDINGS, costliest first");
     for (size_t i = 0; i < all->n; i++) {
         const struct finding *f = &all->all[i];
         const struct exam_check *check = f->r->check;
@@ -123,12 +116,12 @@ static void print_findings(const struct doctor_pen *p, const struct ward *w,
         if (live && f->r->cost.basis == EXAM_NOT_PRICED && exam_measurable(check, f->r->subject))
             snprintf(cost, sizeof(cost), "not known here; to measure it: plumb doctor --measure=%s",
                      check->id);
-        doctor_entry(p, 2, exam_format(x, "%zu.", i + 1), 6,
+        doctor_entry(2, exam_format(x, "%zu.", i + 1), 6,
                      exam_format(x, "%s%s", hosts_with(w, f), exam_sentence(x, f->r)));
-        doctor_entry(p, 6, "cost", 14, cost);
+        doctor_entry(6, "cost", 14, cost);
         if (*f->r->remedy)
-            doctor_entry(p, 6, "remedy", 14, f->r->remedy);
-        doctor_entry(p, 6, "check", 14, exam_format(x, "%s (%s)", check->id, f->r->area));
+            doctor_entry(6, "remedy", 14, f->r->remedy);
+        doctor_entry(6, "check", 14, exam_format(x, "%s (%s)", check->id, f->r->area));
     }
 }
 
@@ -183,7 +176,7 @@ static struct lack *find_lacks(const struct ward *w, bool matters, size_t *n)
 
 /* "acs (0000:18:00.0), gpu-mode (8), settings": the checks with this reason, and of one machine
  * their results; and what would tell more. */
-static void print_checks(const struct doctor_pen *p, const struct lack *l, bool matters)
+static void print_checks(const struct lack *l, bool matters)
 {
     struct exam *x = l->first->x;
     const char *text = "", *more = NULL;
@@ -202,32 +195,32 @@ static void print_checks(const struct doctor_pen *p, const struct lack *l, bool 
             else if (!of->name && matters && strcmp(r->subject, "machine") != 0)
                 text = exam_format(x, "%s (%s)", text, r->subject);
         }
-    doctor_entry(p, 6, "", 6, text);
+    doctor_entry(6, "", 6, text);
     for (const struct exam_result *r = matters ? exam_results(x) : NULL; r; r = r->next) {
         if (!is_of(l, matters, l->first, r) || !r->check->more || r->check->more == more)
             continue;
         more = r->check->more;
-        doctor_entry(p, 6, "", 6, exam_format(x, "more with %s", more));
+        doctor_entry(6, "", 6, exam_format(x, "more with %s", more));
     }
 }
 
-static void print_lacks(const struct doctor_pen *p, const struct ward *w, bool matters)
+static void print_lacks(const struct ward *w, bool matters)
 {
     size_t n;
     struct lack *all = find_lacks(w, matters, &n);
 
     if (n)
-        doctor_heading(p, matters ? "NOT KNOWN, and it matters" : "NOT KNOWN");
+        doctor_heading(matters ? "NOT KNOWN, and it matters" : "NOT KNOWN");
     for (size_t i = 0; i < n; i++) {
         const struct lack *l = &all[i];
         struct exam *x = l->first->x;
 
-        doctor_entry(p, 2, "", 2,
+        doctor_entry(2, "", 2,
                      !l->first->name ? l->reason
                      : l->n == 1
                          ? exam_format(x, "%s: %s", l->first->name, l->reason)
                          : exam_format(x, "%zu of %zu hosts: %s", l->n, w->n_answered, l->reason));
-        print_checks(p, l, matters);
+        print_checks(l, matters);
     }
     free(all);
 }
@@ -251,7 +244,7 @@ const char *doctor_machine_text(struct exam *x)
 }
 
 /* "3 findings, and 4 of 60 results are not known: the GPUs were not examined". */
-void doctor_print_counts(FILE *out, const struct ward *w)
+void doctor_print_counts(const struct ward *w)
 {
     struct findings found = findings_of(w);
     size_t unknown = 0, fine = 0, all = 0, blind = 0;
@@ -267,36 +260,34 @@ void doctor_print_counts(FILE *out, const struct ward *w)
         blind += exam_lacks_gpus(x);
     }
     if (found.n)
-        fprintf(out, "%zu finding%s", found.n, found.n == 1 ? "" : "s");
+        printf("%zu finding%s", found.n, found.n == 1 ? "" : "s");
     else
-        fputs("nothing found", out);
+        fputs("nothing found", stdout);
     if (unknown)
-        fprintf(out, ", %s %zu of %zu results %s not known", found.n ? "and" : "but", unknown, all,
-                unknown == 1 ? "is" : "are");
+        printf(", %s %zu of %zu results %s not known", found.n ? "and" : "but", unknown, all,
+               unknown == 1 ? "is" : "are");
     else
-        fprintf(out, "; %zu result%s fine", fine, fine == 1 ? "" : "s");
+        printf("; %zu result%s fine", fine, fine == 1 ? "" : "s");
     if (unknown && blind)
-        fprintf(out,
-                w->n > 1 ? ": the GPUs of %zu hosts were not examined"
-                         : ": the GPUs were not examined",
-                blind);
-    fputc('\n', out);
+        printf(w->n > 1 ? ": the GPUs of %zu hosts were not examined"
+                        : ": the GPUs were not examined",
+               blind);
+    putchar('\n');
     free(found.all);
 }
 
-void doctor_print_results(FILE *out, const struct ward *w, bool live)
+void doctor_print_results(const struct ward *w, bool live)
 {
-    struct doctor_pen p = doctor_pen(out);
     struct findings found = findings_of(w);
 
-    print_findings(&p, w, &found, live);
-    print_lacks(&p, w, true);
-    print_lacks(&p, w, false);
+    print_findings(w, &found, live);
+    print_lacks(w, true);
+    print_lacks(w, false);
     free(found.all);
 }
 
 /* More is known of the machine itself: of this one only by root, if rights are the reason. */
-static void print_ask_again(const struct doctor_pen *p, struct exam *x, bool live)
+static void print_ask_again(struct exam *x, bool live)
 {
     const char *command;
     bool root = false;
@@ -307,16 +298,15 @@ static void print_ask_again(const struct doctor_pen *p, struct exam *x, bool liv
     command = root && (!live || geteuid()) ? "sudo plumb doctor" : live ? "" : "plumb doctor";
     if (!*command)
         return;
-    doctor_heading(p, "DO FIRST");
+    doctor_heading("DO FIRST");
     doctor_entry(
-        p, 2, "1.", 6,
+        2, "1.", 6,
         live ? command
              : exam_format(x, "on that machine, since this record lacks facts: %s", command));
 }
 
-void doctor_print_first(FILE *out, const struct ward *w, bool live, bool measured)
+void doctor_print_first(const struct ward *w, bool live, bool measured)
 {
-    struct doctor_pen pen = doctor_pen(out), *p = &pen;
     struct findings found = findings_of(w);
     /* So many findings are seen at a glance; of more, the first. */
     bool few = !measured && found.n <= FIRST_MAX;
@@ -331,18 +321,18 @@ void doctor_print_first(FILE *out, const struct ward *w, bool live, bool measure
         if (!*f->r->remedy || (cost->basis == EXAM_MEASURED && cost->low <= 0))
             continue;
         if (!n)
-            doctor_heading(p, "DO FIRST");
+            doctor_heading("DO FIRST");
         if (cost->basis != EXAM_NOT_PRICED)
             exam_share_text(cost, share, sizeof(share));
-        doctor_entry(p, 2, exam_format(x, "%zu.", ++n), 6,
+        doctor_entry(2, exam_format(x, "%zu.", ++n), 6,
                      exam_format(x, "%s%s", hosts_with(w, f), f->r->remedy));
-        doctor_entry(p, 6, "", 6,
+        doctor_entry(6, "", 6,
                      exam_format(x, "for %s of %s%s%s%s", f->r->check->id, exam_subject(x, f->r),
                                  *share ? ": " : "", share,
                                  *share && cost->of_time ? " longer" : ""));
     }
     if (!found.n && !w->all[0].name && doctor_status(w->all[0].x) != EXIT_GOOD)
-        print_ask_again(p, w->all[0].x, live);
+        print_ask_again(w->all[0].x, live);
     free(found.all);
 }
 
@@ -382,7 +372,7 @@ int doctor_status(struct exam *x)
 /* ---- The checks themselves */
 
 /* "Network, Allreduce" of "Network*|Allreduce|" */
-static void print_pipes(const struct doctor_pen *p, const char *pipes)
+static void print_pipes(const char *pipes)
 {
     char text[512];
     size_t n = 0;
@@ -395,53 +385,51 @@ static void print_pipes(const struct doctor_pen *p, const char *pipes)
             text[n++] = ' ';
     }
     text[n] = '\0';
-    doctor_entry(p, 2, "can slow", 14, text);
+    doctor_entry(2, "can slow", 14, text);
 }
 
-static void print_check(const struct doctor_pen *p, const struct exam_check *c, const char *area)
+static void print_check(const struct exam_check *c, const char *area)
 {
     char text[512];
 
-    fprintf(p->out, "%s (%s)\n", c->id, area);
-    doctor_entry(p, 2, "question", 14, c->question);
-    doctor_entry(p, 2, "seen by", 14, c->seen);
+    printf("%s (%s)\n", c->id, area);
+    doctor_entry(2, "question", 14, c->question);
+    doctor_entry(2, "seen by", 14, c->seen);
     if (c->more)
-        doctor_entry(p, 2, "more with", 14, c->more);
+        doctor_entry(2, "more with", 14, c->more);
     if (c->pipes)
-        print_pipes(p, c->pipes);
+        print_pipes(c->pipes);
     exam_cost_text(&c->cost, text, sizeof(text));
     if (c->cost.basis != EXAM_NOT_PRICED)
-        doctor_entry(p, 2, "cost", 14, text);
+        doctor_entry(2, "cost", 14, text);
     snprintf(text, sizeof(text), "plumb doctor --measure=%s", c->id);
     if (exam_measurable(c, NULL))
-        doctor_entry(p, 2, "measured by", 14, text);
+        doctor_entry(2, "measured by", 14, text);
     if (c->matters)
-        doctor_entry(p, 2, "", 2, "If this is not known, the exit status is 3.");
+        doctor_entry(2, "", 2, "If this is not known, the exit status is 3.");
 }
 
-int doctor_explain(FILE *out, const char *id)
+int doctor_explain(const char *id)
 {
-    struct doctor_pen p = doctor_pen(out);
     const char *area;
     const struct exam_check *c = exam_find(id, &area);
 
     if (!c)
         return -ENOENT;
-    print_check(&p, c, area);
+    print_check(c, area);
     return 0;
 }
 
-void doctor_list(FILE *out)
+void doctor_list(void)
 {
-    struct doctor_pen p = doctor_pen(out);
     const char *last = "";
 
-    fputs("All of one check: plumb doctor --explain ID\n", out);
+    fputs("All of one check: plumb doctor --explain ID\n", stdout);
     for (const struct exam_area *area = exam_areas; area->name; area++) {
         if (strcmp(last, area->name) != 0)
-            doctor_heading(&p, area->name);
+            doctor_heading(area->name);
         last = area->name;
         for (const struct exam_check *c = area->checks; c->id; c++)
-            doctor_entry(&p, 2, c->id, 21, c->question);
+            doctor_entry(2, c->id, 21, c->question);
     }
 }

@@ -97,8 +97,7 @@ static void find_link(struct exam *x, const json_t *device, const json_t *link, 
     else if (best > 0)
         exam_price_rest(x, now, best, "bandwidth of the PCIe link", "GB/s");
     if (is_narrow(link))
-        exam_remedy(x, "reseat %s, check its riser and the slot's bifurcation in the firmware",
-                    exam_judged(x));
+        exam_remedy(x, "reseat {}, check its riser and the slot's bifurcation in the firmware");
     else
         exam_remedy(x, "check the speed of port %s in the firmware, the riser and the cable",
                     *port ? port : "above");
@@ -181,7 +180,7 @@ static bool slot_of(struct exam *x, const json_t *device)
         exam_price_rest(x, path, ports, "network bandwidth", "GB/s of the ports");
     else
         exam_price_rest(x, path, most, "bandwidth of the device's link", "GB/s");
-    return exam_remedy(x, "move %s to a slot of x%.0f at %.1f GT/s", exam_judged(x), width, gt_s);
+    return exam_remedy(x, "move {} to a slot of x%.0f at %.1f GT/s", width, gt_s);
 }
 
 /* ---- From device to device */

@@ -79,10 +79,10 @@ static bool memory_of(struct exam *x, const json_t *gpu)
 
     if (fact_true(rows, "failed")) {
         exam_found(x, "no spare rows are left for faulty memory");
-        exam_remedy(x, "have GPU %s replaced", exam_judged(x));
+        exam_remedy(x, "have GPU {} replaced");
     } else if (fact_true(rows, "pending")) {
         exam_found(x, "faulty memory stays in use until the next reset");
-        exam_remedy(x, "sudo nvidia-smi -i %s -r", exam_judged(x));
+        exam_remedy(x, "sudo nvidia-smi -i {} -r");
     }
     if (uncorrected > 0)
         exam_found(x, "%.0f uncorrected memory errors since the driver was loaded", uncorrected);

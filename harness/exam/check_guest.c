@@ -86,8 +86,8 @@ static bool judge_on_host(struct exam *x, const json_t *adapter)
         return false;
     if (!direct) {
         exam_found(x, "its ports stop what is translated (no DirectTrans): " CAN_PASS);
-        return exam_remedy(x, "sudo setpci -s %s ECAP_ACS+6.w=005d (each port of the switch)",
-                           fact_name(adapter, "link.port"));
+        return exam_remedy(
+            x, "sudo setpci -s {link.port} ECAP_ACS+6.w=005d (each port of the switch)");
     }
     services = exam_fact(x, adapter, "translation_services");
     if (json_is_string(services))

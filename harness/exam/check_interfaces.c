@@ -118,12 +118,12 @@ static void judge_choice(struct exam *x, const struct chooser *by, const struct 
     exam_about(x, by->name);
     if (!c->n) {
         exam_found(x, "with its value \"%.40s\", it names none that is up here", value);
-        exam_remedy(x, "unset %s, or name one of: ip -br link; ibv_devices", by->name);
+        exam_remedy(x, "unset {}, or name one of: ip -br link; ibv_devices");
         return;
     }
     if (c->n == c->here) {
         exam_found(x, "with its value \"%.40s\", it names no way to another host", value);
-        exam_remedy(x, "unset %s, or name one that leads to the other hosts: ip route", by->name);
+        exam_remedy(x, "unset {}, or name one that leads to the other hosts: ip route");
         return;
     }
     /* Sockets only set connections up where adapters carry the data. */
@@ -171,8 +171,7 @@ static bool judge_default(struct exam *x)
     first = exam_nic(x, fact_word(json_array_get(names, 0)));
     if (!first)
         return false;
-    rate = exam_nic_gbits(first);
-    exam_get(x, first, "speed_gbits_per_s");
+    rate = exam_nic_speed(x, first);
     if (rate <= 0)
         return exam_unknown(x, "the default route is by %s, whose speed is not known",
                             fact_name(first, "name"));

@@ -88,7 +88,7 @@ static void judge_kernels(struct exam *x)
     if (better) {
         exam_about(x, name);
         exam_found(x, "with its value \"%.40s\", OpenBLAS leaves vector units unused", asked);
-        exam_remedy(x, "export %s=%s", name, better);
+        exam_remedy(x, "export {}=%s", better);
     }
 }
 
@@ -193,7 +193,7 @@ static bool judge_threads(struct exam *x)
         exam_found(x, "libraries use %.0f threads of a process, on %.0f cores", threads, cores);
         exam_price_rest(x, threads, cores, "CPU compute of a process alone on the machine",
                         "cores");
-        exam_remedy(x, "export %s=%.0f, divided by the processes of the host", names[i], cores);
+        exam_remedy(x, "export {}=%.0f, divided by the processes of the host", cores);
     }
     if (is_one_place(x) && cores > 1) {
         exam_about(x, "OMP_PROC_BIND");

@@ -48,7 +48,7 @@ static bool judge_rate(struct exam *x, const json_t *nic, double speed)
                    less ? ", and it offers less" : "");
         exam_price_rest(x, speed, can, "network bandwidth", "Gb/s");
         if (less)
-            exam_remedy(x, "sudo ethtool -s %s autoneg on", exam_judged(x));
+            exam_remedy(x, "sudo ethtool -s {} autoneg on");
     }
     return true;
 }
@@ -66,8 +66,7 @@ static bool rate_of(struct exam *x, const json_t *nic)
     if (fact_number(line, "full_duplex", 1) >= 1)
         return judge_rate(x, nic, speed);
     exam_found(x, "half duplex: it sends or receives, and never does both");
-    return exam_remedy(x, "sudo ethtool -s %s autoneg on, and the same on the switch's port",
-                       exam_judged(x));
+    return exam_remedy(x, "sudo ethtool -s {} autoneg on, and the same on the switch's port");
 }
 
 /* ---- Pause frames */
@@ -222,8 +221,7 @@ static void find_pauses(struct exam *x, const struct pauses *p)
                p->per < 100, p->per)
         ->cost.low = 0;
     if (received)
-        exam_remedy(x, "look for the full port or slow receiver behind the switch of %s",
-                    exam_judged(x));
+        exam_remedy(x, "look for the full port or slow receiver behind the switch of {}");
 }
 
 static bool pauses_of(struct exam *x, const json_t *nic)

@@ -31,12 +31,11 @@ static double payload_share(const struct exam *x, double mtu)
 /* The MTU that the interface should have at least. */
 static double wanted_mtu(struct exam *x, const json_t *nic)
 {
-    double most = exam_value(x, nic, "max_mtu", JUMBO);
+    double most = exam_value(x, nic, "max_mtu", JUMBO), gbits = exam_nic_speed(x, nic);
 
-    exam_get(x, nic, "speed_gbits_per_s");
     if (most < STANDARD)
         return most;
-    return most >= JUMBO && exam_nic_gbits(nic) >= JUMBO_GBITS_PER_S ? JUMBO : STANDARD;
+    return most >= JUMBO && gbits >= JUMBO_GBITS_PER_S ? JUMBO : STANDARD;
 }
 
 /* Interfaces whose line is the machine's own. Tunnels, and pairs to containers, leave room for
@@ -86,9 +85,8 @@ static bool mtu_of(struct exam *x, const json_t *nic)
         exam_price(x, 1 - now / best, "TCP bandwidth",
                    "1 - %.4f/%.4f: payload of full frames at MTU %.0f and %.0f", now, best, mtu,
                    wanted);
-    return exam_remedy(x,
-                       "sudo ip link set %s mtu %.0f, as on all hosts and switches of the network",
-                       exam_judged(x), wanted);
+    return exam_remedy(
+        x, "sudo ip link set {} mtu %.0f, as on all hosts and switches of the network", wanted);
 }
 
 /* ---- Queue disciplines */
@@ -101,7 +99,7 @@ static bool shaping_of(struct exam *x, const json_t *nic)
     const json_t *list = exam_fact(x, nic, "qdiscs");
     const json_t *netem = fact_one_of(list, "kind", "netem"),
                  *tbf = fact_one_of(list, "kind", "tbf");
-    double rate = fact_number(tbf ? tbf : netem, "rate_gbits_per_s", 0), line = exam_nic_gbits(nic);
+    double rate = fact_number(tbf ? tbf : netem, "rate_gbits_per_s", 0), line;
 
     if (!netem && !tbf) {
         FACT_EACH (list, one)
@@ -111,7 +109,7 @@ static bool shaping_of(struct exam *x, const json_t *nic)
                     fact_name(one, "kind"));
         return list;
     }
-    exam_get(x, nic, "speed_gbits_per_s");
+    line = exam_nic_speed(x, nic);
     if (netem)
         exam_found(x, "netem delays its packets by %.4g ms and drops %.3g %% of them",
                    fact_number(netem, "delay_us", 0) / 1e3, fact_number(netem, "loss_percent", 0));
@@ -239,11 +237,10 @@ static bool has_near(const struct exam *x, const json_t *nodes, double own)
 
 static bool interrupts_of(struct exam *x, const json_t *nic)
 {
-    double gbits = exam_nic_gbits(nic), queues, node, threads;
+    double gbits = exam_nic_speed(x, nic), queues, node, threads;
     const json_t *nodes;
     const char *cpus;
 
-    exam_get(x, nic, "speed_gbits_per_s");
     if (gbits > 0 && gbits < ONE_CPU_GBITS_PER_S)
         return exam_not_applicable(x, "one CPU is enough for %.4g Gb/s", gbits);
     cpus = exam_text(x, nic, "interrupts.cpus");
@@ -293,8 +290,7 @@ static bool judge_hash(struct exam *x, const json_t *nic, size_t all)
     exam_found(x, "all connections to one host take one of its %zu members (%s)", all, policy);
     exam_price(x, 1 - 1 / (double)all, "bandwidth between two hosts",
                "1 - 1/%zu members, if they are alike", all);
-    return exam_remedy(x, "sudo ip link set %s type bond xmit_hash_policy layer3+4",
-                       exam_judged(x));
+    return exam_remedy(x, "sudo ip link set {} type bond xmit_hash_policy layer3+4");
 }
 
 /* A bond that so much faster interfaces or ports stand beside is there for management. */
@@ -305,11 +301,11 @@ static bool bond_of(struct exam *x, const json_t *nic)
     const char *mode = exam_text(x, nic, "bond.mode");
     const json_t *members = mode ? exam_fact(x, nic, "bond.members") : NULL;
     size_t all = json_array_size(members), down = count_down(x, members);
-    double own = exam_nic_gbits(nic);
+    double own;
 
     if (!members)
         return false;
-    exam_get(x, nic, "speed_gbits_per_s");
+    own = exam_nic_speed(x, nic);
     if (own > 0 && ASIDE * own <= exam_fastest(x))
         return exam_not_applicable(x, "it has %.4g Gb/s beside %.4g of others", own,
                                    exam_fastest(x));
@@ -320,7 +316,7 @@ static bool bond_of(struct exam *x, const json_t *nic)
                        "%zu/%zu members, if they are alike", down, all);
     } else if (all > 1 && !strcmp(mode, "balance-rr")) {
         exam_found(x, "packets of one connection overtake each other (mode balance-rr)");
-        exam_remedy(x, "sudo ip link set %s type bond mode 802.3ad", exam_judged(x));
+        exam_remedy(x, "sudo ip link set {} type bond mode 802.3ad");
     } else if (fact_fits("802.3ad|balance-xor", mode)) {
         return judge_hash(x, nic, all);
     }

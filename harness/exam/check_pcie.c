@@ -186,7 +186,7 @@ static bool adapters_of(struct exam *x, const json_t *gpu)
         exam_found(x, "no RDMA adapter is below its switch, as one is for other GPUs; %s is near",
                    nic)
             ->cost = (struct exam_cost){.basis = EXAM_NOT_PRICED}; /* the figure is of sockets */
-        return exam_remedy(x, "move %s to a slot below the switch of %s", nic, address);
+        return exam_remedy(x, "move %s to a slot below the switch of {}", nic);
     }
     if (exam_peek(x, "proximity_why"))
         return exam_unknown(x, "proximity: %s", fact_name(exam_machine(x), "proximity_why"));

@@ -70,18 +70,19 @@ static bool is_near(const struct exam *x, double own, const char *cpus)
 static bool judge_gpu(struct exam *x, size_t local, const char *cpus)
 {
     const json_t *gpu = gpu_of(x, local);
+    const char *address;
     double node;
 
     if (!gpu)
         return exam_unknown(x, "which GPU a rank has by CUDA_VISIBLE_DEVICES");
-    exam_get(x, gpu, "address");
+    address = fact_word(exam_get(x, gpu, "address"));
     if (!exam_number(x, gpu, "numa_node", &node))
         return false;
     if (node < 0)
-        return exam_unknown(x, "no NUMA node is given for GPU %s", fact_name(gpu, "address"));
+        return exam_unknown(x, "no NUMA node is given for GPU %s", address);
     if (!is_near(x, node, cpus)) {
         exam_found(x, "local rank %zu runs on CPUs %s, far from GPU %s on NUMA node %.0f", local,
-                   cpus, fact_name(gpu, "address"), node);
+                   cpus, address, node);
         exam_remedy(x,
                     "numactl --cpunodebind=%.0f --membind=%.0f COMMAND for this rank (srun "
                     "--gpu-bind=closest)",

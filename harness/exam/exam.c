@@ -342,6 +342,12 @@ double exam_nic_gbits(const json_t *nic)
                : 0;
 }
 
+double exam_nic_speed(struct exam *x, const json_t *nic)
+{
+    exam_get(x, nic, "speed_gbits_per_s");
+    return exam_nic_gbits(nic);
+}
+
 bool exam_does_rdma(const struct exam *x, const json_t *device)
 {
     const json_t *ports = json_object_get(device, "ports");
@@ -487,7 +493,7 @@ struct exam_result *exam_remedy(struct exam *x, const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    x->latest->remedy = format_all(x, format, args);
+    x->latest->remedy = exam_fill(x, format_all(x, format, args), NULL);
     va_end(args);
     return x->latest;
 }

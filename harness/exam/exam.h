@@ -247,7 +247,7 @@ struct exam_result *exam_found(struct exam *x, const char *format, ...) EXAM_PRI
 struct exam_result *exam_unknown(struct exam *x, const char *format, ...) EXAM_PRINTF(2, 3);
 /* Only where there is a reason worth showing. */
 struct exam_result *exam_not_applicable(struct exam *x, const char *format, ...) EXAM_PRINTF(2, 3);
-/* Of the latest result. */
+/* Of the latest result, with what stands in braces as of exam_fill(). */
 struct exam_result *exam_remedy(struct exam *x, const char *format, ...) EXAM_PRINTF(2, 3);
 /* A cost that was computed: `share` of the rate is lost, by `formula`. of: a literal. */
 struct exam_result *exam_price(struct exam *x, double share, const char *of, const char *formula,
@@ -371,6 +371,7 @@ size_t exam_cpu_nodes(const struct exam *x);
 bool exam_nic_is_real(const json_t *nic);
 /* Its rate; bonds have that of their members. 0: not known, or of other software, which makes it up. */
 double exam_nic_gbits(const json_t *nic);
+double exam_nic_speed(struct exam *x, const json_t *nic); /* the same, as evidence */
 /* The fastest of the machine, interface, or port that is active and does RDMA, or either; 0: none is
  * known. */
 double exam_fastest_nic(const struct exam *x);

@@ -222,7 +222,7 @@ enum exam_when exam_events(struct exam *x, const json_t *object, const struct ex
         if (when[i] == EXAM_NOW) {
             exam_found(x, "%s", exam_fill(x, events[i].found, &spans[i]));
             if (events[i].remedy)
-                exam_remedy(x, "%s", exam_fill(x, events[i].remedy, NULL));
+                exam_remedy(x, "%s", events[i].remedy);
             return EXAM_NOW;
         }
     for (size_t i = 0; i < n; i++)

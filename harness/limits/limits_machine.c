@@ -121,17 +121,6 @@ int limits_infiniband(const struct limits *l, const char *rate, int width, doubl
     return rc;
 }
 
-double limits_tcp_fraction(int mtu, int options)
-{
-    struct framing_tcp f = {.mtu = (unsigned)mtu, .options = (unsigned)options};
-    return framing_tcp_fraction(&f);
-}
-
-double limits_roce_fraction(int payload)
-{
-    return payload / (payload + (double)framing_packet_bytes(FRAMING_ROCE_V2_IPV4));
-}
-
 /* ---- One GPU: figures of its datasheet, or for parts and unknown models those of NVML ---- */
 
 /* What is known of the GPU that limits are written for. */
@@ -356,8 +345,6 @@ static void limits_add_gpu(struct joiner *j, const json_t *gpu, size_t index)
 
 #define ROCE_PAYLOAD 4096 // the largest path MTU; a smaller one stays below the limit
 #define SAME_RATE    1e-3 // the hardware figures' rates and the probe's are rounded
-#define IB_OVERHEAD                                                                                \
-    26 // LRH 8, BTH 12, ICRC 4, VCRC 2 (InfiniBand Architecture 1.2.1, chapters 7 and 9)
 
 /* Returns the rate; 0: not known. */
 static double add_pcie_link(struct joiner *j, const char *address, const char *name, double gt_s,
@@ -433,8 +420,8 @@ static void add_nic(struct joiner *j, const json_t *nic)
                    "link speed, one direction");
     if (speed > 0 && mtu >= 576 && fact_is(nic, "kind", "ethernet"))
         limits_add(j, limits_key("net.%s.tcp_gbits_per_s", name),
-                   speed * limits_tcp_fraction(mtu, 0), "Gb/s", "sysfs",
-                   "payload of TCP over IPv4 at the link speed, MTU %d", mtu);
+                   speed * framing_tcp_fraction(&(struct framing_tcp){.mtu = (unsigned)mtu}),
+                   "Gb/s", "sysfs", "payload of TCP over IPv4 at the link speed, MTU %d", mtu);
     add_chip(j, nic, name);
 }
 
@@ -462,8 +449,9 @@ static void add_port(struct joiner *j, const char *name, const json_t *port)
         rate = infiniband_rate(j, port);
     if (!*layer || rate <= 0)
         return;
-    double payload = infiniband ? (double)ROCE_PAYLOAD / (ROCE_PAYLOAD + IB_OVERHEAD)
-                                : limits_roce_fraction(ROCE_PAYLOAD);
+    double payload =
+        ROCE_PAYLOAD / (ROCE_PAYLOAD + (double)framing_packet_bytes(
+                                           infiniband ? FRAMING_INFINIBAND : FRAMING_ROCE_V2_IPV4));
     limits_add(j, limits_key("rdma.%s.%d.gbits_per_s", name, index), rate, "Gb/s", "sysfs",
                "data rate of %s (%s), one direction", layer, *lanes ? lanes : "lanes unknown");
     limits_add(j, limits_key("rdma.%s.%d.payload_gbits_per_s", name, index), rate * payload, "Gb/s",

@@ -142,7 +142,7 @@ record_functions()
     says "$out" 'CUDA does not work: ' '0000:10:00.0  Simulated GPU'
     fault no_nvml
     probe
-    says "$out" 'NVML error 9: '
+    says "$out" '(NVML error 9:'
     # What CUDA shows is there still.
     says "$out" '0000:10:00.0  cuda:0  Simulated GPU  simulated'
     fault no_nvml no_device

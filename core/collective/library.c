@@ -11,8 +11,8 @@
 
 #include "core/clock.h"
 #include "core/hw/gpu.h"
-#include "core/hw/machine.h"
 #include "core/hw/nic.h"
+#include "core/hw/sys.h"
 
 struct library_part library_part(const struct collective *c, const struct collective_call *call)
 {
@@ -85,40 +85,18 @@ struct library_least library_least(const struct collective *c, double bytes)
     return least;
 }
 
-struct list {
-    char text[256];
-    const char *device; /* whose ports are listed */
-};
-
-static void add(struct list *l, const char *name, const char *port)
+static void add(char list[256], const char *name)
 {
-    size_t used = strlen(l->text);
+    size_t used = strlen(list);
 
-    snprintf(l->text + used, sizeof(l->text) - used, "%s%s%s%s", used ? ", " : "", name,
-             *port ? ":" : "", port);
-}
-
-static int add_port(void *list, const char *port)
-{
-    struct list *l = list;
-
-    add(l, l->device, port);
-    return 0;
-}
-
-static int add_ports(void *list, const char *device)
-{
-    struct list *l = list;
-
-    l->device = device;
-    return sys_list(NULL, add_port, l, "sys/class/infiniband/%s/ports", device);
+    snprintf(list + used, 256 - used, "%s%s", used ? ", " : "", name);
 }
 
 int library_devices(struct collective *c)
 {
     char name[sizeof(c->point->device)], device[NIC_NAME];
     bool more = c->point->device[0];
-    struct list list = {0};
+    char list[256] = "";
     unsigned port;
 
     for (const char *at = c->point->device; more;) {
@@ -130,13 +108,16 @@ int library_devices(struct collective *c)
             continue;
         struct if_nameindex *all = if_nameindex();
         for (struct if_nameindex *one = all; one && one->if_index; one++)
-            add(&list, one->if_name, "");
+            add(list, one->if_name);
         if (all)
             if_freenameindex(all);
-        sys_list(NULL, add_ports, &list, "sys/class/infiniband");
+        struct names ports = nic_ports(NULL);
+        for (size_t i = 0; i < ports.count; i++)
+            add(list, ports.name[i]);
+        names_free(&ports);
         return collective_fail(c, -ENODEV,
                                "%s: no interface or RDMA device '%.60s' here; there are %s",
-                               c->ops->name, name, list.text);
+                               c->ops->name, name, list);
     }
     return 0;
 }

@@ -19,7 +19,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/socket.h>
+
+#include "core/hw/sys.h"
 
 #define NIC_NAME   64
 #define NIC_SOURCE 160
@@ -82,6 +85,7 @@ struct nic_port {
     /* that it goes with (RoCE, iWARP, IPoIB); "" none or in another namespace */
     char interface[NIC_NAME];
     char link_layer[24]; /* "Ethernet", "InfiniBand", "Unspecified" */
+    bool up;             /* ACTIVE */
     bool software, iwarp, vf;
     bool vlan;    /* of its interface; RoCE's GIDs may each be of another one: nic_has_tag() */
     uint32_t mtu; /* of its interface; 0: not known, or InfiniBand, where IPoIB's says nothing */
@@ -90,6 +94,9 @@ struct nic_port {
     double line_gbps;
     char line_source[NIC_SOURCE];
 };
+
+/* All ports that the system shows, "mlx5_0:1", in order. */
+struct names nic_ports(const char *root);
 
 /* 0 or -ENODEV. */
 int nic_read_port(const char *root, const char *device, unsigned port, struct nic_port *np);
@@ -111,7 +118,7 @@ bool nic_has_tag(const char *root, const char *interface);
 
 /* Puts node, mtu, vlan, address, vf, pcie, line_gbps and line_source into a rail, and its name
  * where it has none. 0 or -ENODEV: then line_source says that it is not there. */
-int nic_fill(struct nic_rail *r, const char *interface);
+int nic_fill(const char *root, struct nic_rail *r, const char *interface);
 /* Puts address, vf, pcie, line_gbps and line_source into the rail of an RDMA port, which its name
  * says ("mlx5_0:1"), and of iWARP its interface's mtu and vlan: of others these are the path's and
  * the GID's, and the transport's to say. `within`: the other end is on this machine, where what is
@@ -131,6 +138,11 @@ int nic_fill_wires(const char *root, const char (*names)[NIC_NAME], unsigned n,
  * Their texts need not end. */
 int nic_rails_add_up(const struct nic_rail *rails, unsigned n, char *why, size_t len);
 
+/* The largest payload of a packet of RoCE that the kernel takes from the interface's MTU: the largest
+ * power of two, 4096 at most, that fits beside 96 bytes of headers (include/rdma/ib_addr.h,
+ * iboe_get_mtu()). 0: not even 256. */
+uint32_t nic_roce_mtu(uint32_t interface_mtu);
+
 /* How far an RDMA device ("mlx5_0:1") is from another PCI device ("0000:3b:00.0"), in the words of
  * "nvidia-smi topo -m": "PIX" one switch, "PXB" several, "PHB" one host bridge, "NODE" one NUMA
  * node, "SYS" several; "" where the system does not say. */
@@ -149,15 +161,18 @@ bool nic_is_cut(const struct sockaddr *own, char *why, size_t len);
  * is not bound. */
 int nic_of_route(const struct sockaddr *local, const struct sockaddr *peer, char *name, size_t len);
 
-/* The PCI function on the way that a link of /sys/class goes: its address, and its folder as
- * "sys/devices/..."; both "" where there is none. */
-void nic_pci_function(const char *target, char address[24], char *folder, size_t len);
-
-/* numa_node of a device's folder; -1: none, or not told. */
-int nic_node(const char *root, const char *folder);
-
-/* nic_fill() of any root. */
-int nic_fill_at(const char *root, struct nic_rail *r, const char *interface);
+/* Of an interface's folder below /sys/devices, links followed: is it one in software? */
+static inline bool nic_is_virtual(const char *folder)
+{
+    return strstr(folder, "/virtual/net/") != NULL;
+}
+/* Its kind, as in struct nic. "" and -errno where its type could not be read; "" and 0 where it is in
+ * software and what would tell which kind could not. */
+int nic_kind(const char *root, const char *folder, char *kind, size_t len);
+/* The rate in its file "speed"; 0: the link is down, or the driver does not know. */
+double nic_speed_gbps(const char *root, const char *folder);
+/* ethtool's ioctl; fd: any socket. 0, or -1 where the driver has no answer. */
+int nic_ask_driver(int fd, const char *name, void *answer);
 
 /* The link of the PCI function at that folder ("": none), of this driver. */
 struct nic_pcie nic_pcie(const char *root, const char *folder, const char *driver);

@@ -5,31 +5,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/hw/machine.h"
 #include "core/hw/nic.h"
+#include "core/hw/pci.h"
 
 /* ---- What the system says of links by which a library's bytes went: see nic_fill_wires() in
  * nic.h. ---- */
 
 enum {
-    IPV4_TCP = 20 + 20,
     ROCE_HEADERS = 40 + 8 + 12 + 4 + 28 + 4, /* that Linux leaves room for: iboe_get_mtu() */
     RDMA_MTU_MOST = 4096,
     RDMA_MTU_LEAST = 256,
 };
 
-static uint32_t roce_mtu(uint32_t interface_mtu)
+uint32_t nic_roce_mtu(uint32_t interface_mtu)
 {
     uint32_t mtu = RDMA_MTU_MOST;
 
-    while (interface_mtu && mtu > RDMA_MTU_LEAST && mtu + ROCE_HEADERS > interface_mtu)
+    while (mtu > RDMA_MTU_LEAST && mtu + ROCE_HEADERS > interface_mtu)
         mtu /= 2;
-    return mtu;
+    return mtu + ROCE_HEADERS > interface_mtu ? 0 : mtu;
 }
 
+/* Of a full segment over IPv4 without options. */
 static uint32_t tcp_payload(uint32_t mtu)
 {
-    return mtu > IPV4_TCP ? mtu - IPV4_TCP : 0;
+    return framing_tcp_payload(&(struct framing_tcp){.mtu = mtu});
 }
 
 static void fill_port(const char *root, const char *device, unsigned port, struct nic_rail *r)
@@ -45,7 +45,7 @@ static void fill_port(const char *root, const char *device, unsigned port, struc
     if (!strcmp(np.link_layer, "InfiniBand"))
         r->mtu_bytes = RDMA_MTU_MOST;
     else if (!np.iwarp)
-        r->mtu_bytes = roce_mtu(np.mtu);
+        r->mtu_bytes = np.mtu ? nic_roce_mtu(np.mtu) : RDMA_MTU_MOST;
     else
         r->segment_bytes = tcp_payload(np.mtu);
     snprintf(r->kind, sizeof(r->kind), "%s",
@@ -65,7 +65,7 @@ static void fill(const char *root, const char *name, struct nic_rail *r)
         fill_port(root, device, port, r);
     } else {
         *r = (struct nic_rail){.kind = "tcp"};
-        nic_fill_at(root, r, name);
+        nic_fill(root, r, name);
         r->segment_bytes = tcp_payload(r->mtu_bytes);
     }
     snprintf(r->name, sizeof(r->name), "%s", name);
@@ -97,18 +97,15 @@ static bool adapter_carries(const struct nic_rail *rails, unsigned n, unsigned o
     return !shared || !(pcie_gbps > 0) || lines <= pcie_gbps;
 }
 
-/* Interfaces with a tag may stand on one and the same port, and iWARP is on an interface; a port
- * that does RoCE is one whatever tag its packets have. */
-static bool is_tagged(const struct nic_rail *r)
-{
-    return r->vlan && strncmp(r->kind, "roce", 4) != 0;
-}
-
 int nic_rails_add_up(const struct nic_rail *rails, unsigned n, char *why, size_t len)
 {
     for (unsigned i = 0; n > 1 && i < n; i++) {
         bool carries = adapter_carries(rails, n, i);
-        if (carries && !rails[i].vf && !is_tagged(&rails[i]))
+        /* Interfaces with a tag may stand on one and the same port, and iWARP is on an interface; a
+         * port that does RoCE is one whatever tag its packets have. */
+        bool tagged = rails[i].vlan && strncmp(rails[i].kind, "roce", 4) != 0;
+
+        if (carries && !rails[i].vf && !tagged)
             continue;
         snprintf(why, len, "%.20s and %u more carried the bytes: %.20s %s", rails[0].name, n - 1,
                  rails[i].name,
@@ -159,28 +156,8 @@ static void set_driver(const char *root, struct nic_port *np, const char *folder
     else if (!strncmp(text, "Software iWARP", 14) || (!folder[0] && np->iwarp))
         snprintf(np->driver, sizeof(np->driver), "siw");
     else if (folder[0])
-        sys_link_name(root, np->driver, sizeof(np->driver), "%s/driver", folder);
+        sys_link(root, np->driver, sizeof(np->driver), "%s/driver", folder);
     np->software = !strcmp(np->driver, "rxe") || !strcmp(np->driver, "siw") || !folder[0];
-}
-
-struct interface_search {
-    const char *root, *folder;
-    struct nic_port *np;
-};
-
-/* Of a function with several ports each interface says which one it is on. */
-static int function_interface(void *arg, const char *name)
-{
-    struct interface_search *s = arg;
-    struct nic_port *np = s->np;
-    long long port;
-
-    if (!sys_number(s->root, &port, "%s/net/%s/dev_port", s->folder, name) &&
-        port != (long long)np->port - 1)
-        return 0;
-    if (!np->interface[0] || strcmp(name, np->interface) < 0)
-        snprintf(np->interface, sizeof(np->interface), "%s", name);
-    return 0;
 }
 
 /* By its GIDs: the first one that is the function's own, not a VLAN's; else the first one. */
@@ -205,18 +182,25 @@ static bool gid_interface(const char *root, struct nic_port *np, const char *fol
     return np->interface[0];
 }
 
-/* rxe says it, RoCE's GIDs do; else (IPoIB, a port without addresses) the interfaces of the same
- * PCI function. */
+/* rxe says it, RoCE's GIDs do; else (IPoIB, a port without addresses) the first interface of the same
+ * PCI function: of one with several ports each interface says which one it is on. */
 static void set_interface(const char *root, struct nic_port *np, const char *folder)
 {
-    struct interface_search s = {root, folder, np};
+    struct names names;
+    long long port;
 
     if (!sys_line(root, np->interface, sizeof(np->interface), "sys/class/infiniband/%s/parent",
                   np->device))
         return;
     np->interface[0] = '\0';
-    if (!gid_interface(root, np, folder) && folder[0])
-        sys_list(root, function_interface, &s, "%s/net", folder);
+    if (gid_interface(root, np, folder) || !folder[0])
+        return;
+    sys_list(root, &names, "%s/net", folder);
+    for (size_t i = 0; i < names.count && !np->interface[0]; i++)
+        if (sys_number(root, &port, "%s/net/%s/dev_port", folder, names.name[i]) ||
+            port == (long long)np->port - 1)
+            snprintf(np->interface, sizeof(np->interface), "%s", names.name[i]);
+    names_free(&names);
 }
 
 /* Data rate of a lane after line coding, Gb/s; the file gives the signalling rate up to FDR.
@@ -300,7 +284,7 @@ static void set_line(const char *root, struct nic_port *np)
 
 int nic_read_port(const char *root, const char *device, unsigned port, struct nic_port *np)
 {
-    char target[SYS_PATH], folder[SYS_PATH];
+    char path[SYS_PATH], folder[SYS_PATH] = "", state[32];
 
     *np = (struct nic_port){.port = port, .node = -1};
     snprintf(np->device, sizeof(np->device), "%s", device);
@@ -310,20 +294,42 @@ int nic_read_port(const char *root, const char *device, unsigned port, struct ni
                  device, port);
         return -ENODEV;
     }
-    sys_link(root, target, sizeof(target), "sys/class/infiniband/%s", device);
-    nic_pci_function(target, np->address, folder, sizeof(folder));
+    if (!sys_resolve(root, path, sizeof(path), "sys/class/infiniband/%s", device))
+        snprintf(folder, sizeof(folder), "%.*s",
+                 (int)pci_function_of(path, strlen(path), np->address), path);
     sys_line(root, np->link_layer, sizeof(np->link_layer),
              "sys/class/infiniband/%s/ports/%u/link_layer", device, port);
+    if (!sys_line(root, state, sizeof(state), "sys/class/infiniband/%s/ports/%u/state", device,
+                  port))
+        np->up = !strncmp(state, "4:", 2); /* IBV_PORT_ACTIVE */
     set_driver(root, np, folder);
     set_interface(root, np, folder);
-    np->node = nic_node(root, folder);
-    np->vf = folder[0] && sys_exists(root, "%s/physfn", folder);
+    np->node = pci_node(root, folder);
+    np->vf = pci_is_virtual(root, folder);
     if (np->software)
         np->address[0] = '\0';
     else
         np->pcie = nic_pcie(root, folder, np->driver);
     set_line(root, np);
     return 0;
+}
+
+struct names nic_ports(const char *root)
+{
+    struct names devices, numbers, ports = {0};
+    char name[2 * NIC_NAME];
+
+    sys_list(root, &devices, "sys/class/infiniband");
+    for (size_t i = 0; i < devices.count; i++) {
+        sys_list(root, &numbers, "sys/class/infiniband/%s/ports", devices.name[i]);
+        for (size_t k = 0; k < numbers.count; k++) {
+            snprintf(name, sizeof(name), "%s:%s", devices.name[i], numbers.name[k]);
+            names_add(&ports, name);
+        }
+        names_free(&numbers);
+    }
+    names_free(&devices);
+    return ports;
 }
 
 int nic_parse_port(const char *root, const char *name, char device[NIC_NAME], unsigned *port)

@@ -10,7 +10,7 @@
 
 #include "core/alloc.h"
 #include "core/clock.h"
-#include "core/hw/machine.h"
+#include "core/hw/sys.h"
 #include "core/row.h"
 
 /* ---- Did sockets carry what an RDMA port could have carried? By the counters alone: see
@@ -80,15 +80,6 @@ static bool may_be_rdma(const struct sockets *s, const struct path_device *d)
            asked(s, i->moved.bytes) > PORTS_MOST * s->due;
 }
 
-static bool is_up(const struct path_view *v, const struct path_device *d)
-{
-    char state[32] = "";
-
-    sys_line(v->root, state, sizeof(state), "sys/class/infiniband/%s/ports/%u/state",
-             d->facts.device, d->facts.port);
-    return !strncmp(state, "4:", 2); /* "4: ACTIVE" */
-}
-
 /* What ports moved beside IPoIB is nothing, or headers of it. */
 static bool ports_are_idle(const struct sockets *s)
 {
@@ -96,7 +87,7 @@ static bool ports_are_idle(const struct sockets *s)
 
     for (size_t i = 0; i < s->v->n; i++) {
         const struct path_device *d = &s->v->list[i], *ipoib = path_ipoib(s->v, d);
-        if (d->port && (may_be_rdma(s, d) || (is_hardware(d) && !d->moved.known && is_up(s->v, d))))
+        if (d->port && (may_be_rdma(s, d) || (is_hardware(d) && !d->moved.known && d->facts.up)))
             return false;
         if (!is_hardware(d) || !d->moved.known)
             continue;
@@ -129,7 +120,7 @@ static const struct path_device *find_port(const struct sockets *s, double *line
     *line = 0;
     for (size_t i = 0; i < s->v->n; i++) {
         const struct path_device *d = &s->v->list[i];
-        if (!is_hardware(d) || !d->moved.known || !is_up(s->v, d))
+        if (!is_hardware(d) || !d->moved.known || !d->facts.up)
             continue;
         first = first ? first : d;
         *line += d->facts.line_gbps > 0 ? d->facts.line_gbps : NAN;

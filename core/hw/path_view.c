@@ -10,8 +10,8 @@
 #include <time.h>
 
 #include "core/alloc.h"
-#include "core/hw/machine.h"
 #include "core/hw/path.h"
+#include "core/hw/sys.h"
 #include "core/row.h"
 
 /* ---- Counters of interfaces and RDMA ports ---- */
@@ -52,84 +52,66 @@ static const struct counter_names data_names[] = {
     {"hw_counters/ip6OutOctets", "hw_counters/ip6InOctets", 1, true},
 };
 
-struct port_place {
-    struct counters *c;
-    const char *root, *device;
-    unsigned old_ms; /* what was read of hw_counters may be as old as that */
-};
-
 #define OLD_MS_MOST 100
 #define JIFFY_MS    10
 
-/* The kernel keeps what it read of a device's hw_counters for `lifespan` ms, whoever asked for
- * it. */
-static void note_age(struct port_place *p, const char *port)
+/* A file of a port, "mlx5_0:1", that counts. */
+static bool read_count(const char *root, const char *port, const char *file, uint64_t *value)
 {
-    uint64_t ms;
+    int n = (int)strcspn(port, ":");
 
-    if (sys_counter(p->root, &ms, "sys/class/infiniband/%s/ports/%s/hw_counters/lifespan",
-                    p->device, port))
-        return;
-    ms = ms < OLD_MS_MOST ? ms : OLD_MS_MOST;
-    p->old_ms = ms > p->old_ms ? (unsigned)ms : p->old_ms;
+    return !sys_counter(root, value, "sys/class/infiniband/%.*s/ports/%s/%s", n, port, port + n + 1,
+                        file);
 }
 
-static bool read_pair(const struct port_place *p, const char *port, const struct counter_names *n,
-                      uint64_t value[COUNTER_WAYS])
+/* The kernel keeps what it read of a device's hw_counters for `lifespan` ms, whoever asked for it:
+ * *old_ms is the longest of these times. */
+static void read_data(const char *root, struct counter *c, unsigned *old_ms)
 {
-    return !sys_counter(p->root, &value[COUNTER_OUT], "sys/class/infiniband/%s/ports/%s/%s",
-                        p->device, port, n->out) &&
-           !sys_counter(p->root, &value[COUNTER_IN], "sys/class/infiniband/%s/ports/%s/%s",
-                        p->device, port, n->in);
-}
-
-static void read_data(struct port_place *p, const char *port, struct counter *c)
-{
-    uint64_t value[COUNTER_WAYS];
+    uint64_t value[COUNTER_WAYS], ms;
 
     for (size_t i = 0; i < sizeof(data_names) / sizeof(*data_names); i++) {
-        if (c->known != data_names[i].adds || !read_pair(p, port, &data_names[i], value))
+        const struct counter_names *names = &data_names[i];
+
+        if (c->known != names->adds ||
+            !read_count(root, c->name, names->out, &value[COUNTER_OUT]) ||
+            !read_count(root, c->name, names->in, &value[COUNTER_IN]))
             continue;
         c->data[COUNTER_OUT] += value[COUNTER_OUT];
         c->data[COUNTER_IN] += value[COUNTER_IN];
-        c->unit = data_names[i].unit;
+        c->unit = names->unit;
         c->known = true;
-        if (!strncmp(data_names[i].out, "hw_counters/", 12))
-            note_age(p, port);
+        if (!strncmp(names->out, "hw_counters/", 12) &&
+            read_count(root, c->name, "hw_counters/lifespan", &ms)) {
+            ms = ms < OLD_MS_MOST ? ms : OLD_MS_MOST;
+            *old_ms = ms > *old_ms ? (unsigned)ms : *old_ms;
+        }
     }
 }
 
-static int add_port(void *arg, const char *port)
+/* Returns how old, in ms, what was read may be. */
+static unsigned read_all(const char *root, struct counters *c)
 {
-    struct port_place *p = arg;
-    struct counter counter = {.unit = 1};
-
-    if (snprintf(counter.name, sizeof(counter.name), "%s:%s", p->device, port) >=
-        (int)sizeof(counter.name))
-        return 0;
-    read_data(p, port, &counter);
-    *ARRAY_ADD(p->c->list, p->c->n) = counter;
-    return 0;
-}
-
-static int add_ports(void *arg, const char *device)
-{
-    struct port_place *p = arg;
-
-    p->device = device;
-    return sys_list(p->root, add_port, p, "sys/class/infiniband/%s/ports", device);
-}
-
-static void read_all(struct port_place *p)
-{
-    FILE *f = sys_open(p->root, "proc/net/dev");
+    struct names ports = nic_ports(root);
+    FILE *f = sys_open(root, "proc/net/dev");
+    unsigned old_ms = 0;
     char line[512];
 
     while (f && fgets(line, sizeof(line), f))
-        add_interface(p->c, line);
+        add_interface(c, line);
     if (f)
         fclose(f);
-    sys_list(p->root, add_ports, p, "sys/class/infiniband");
+    for (size_t i = 0; i < ports.count; i++) {
+        struct counter counter = {.unit = 1};
+
+        if (strlen(ports.name[i]) >= sizeof(counter.name))
+            continue;
+        strcpy(counter.name, ports.name[i]);
+        read_data(root, &counter, &old_ms);
+        *ARRAY_ADD(c->list, c->n) = counter;
+    }
+    names_free(&ports);
+    return old_ms;
 }
 
 /* The kernel counts that time in whole jiffies, of 10 ms at most, and a reading is still the old
@@ -146,13 +128,12 @@ static void wait_until_new(unsigned old_ms)
 struct counters counters_read(const char *root)
 {
     struct counters c = {0};
-    struct port_place p = {.c = &c, .root = root};
+    unsigned old_ms = read_all(root, &c);
 
-    read_all(&p);
-    if (p.old_ms) {
-        wait_until_new(p.old_ms);
+    if (old_ms) {
+        wait_until_new(old_ms);
         counters_free(&c);
-        read_all(&p);
+        read_all(root, &c);
     }
     return c;
 }
@@ -230,28 +211,19 @@ struct path_device *path_find(const struct path_view *v, const char *name)
 
 enum { DEPTH_MAX = 6 };
 
-struct descent {
-    const char *root, *below;
-    unsigned depth;
-};
-
-static bool is_above(const char *root, const char *upper, const char *below, unsigned depth);
-
-static int step_down(void *arg, const char *entry)
-{
-    struct descent *d = arg;
-
-    return !strncmp(entry, "lower_", 6) && is_above(d->root, entry + 6, d->below, d->depth + 1);
-}
-
 /* A bond, bridge or VLAN `upper` that stands, over whatever is between, on `below`. */
 static bool is_above(const char *root, const char *upper, const char *below, unsigned depth)
 {
-    struct descent d = {root, below, depth};
+    struct names names;
+    bool above = false;
 
-    if (sys_exists(root, "sys/class/net/%s/lower_%s", upper, below))
-        return true;
-    return depth < DEPTH_MAX && sys_list(root, step_down, &d, "sys/class/net/%s", upper) != 0;
+    sys_list(root, &names, "sys/class/net/%s", upper);
+    for (size_t i = 0; i < names.count && !above; i++)
+        if (!strncmp(names.name[i], "lower_", 6))
+            above = !strcmp(names.name[i] + 6, below) ||
+                    (depth < DEPTH_MAX && is_above(root, names.name[i] + 6, below, depth + 1));
+    names_free(&names);
+    return above;
 }
 
 bool path_is_infiniband(const struct path_device *d)

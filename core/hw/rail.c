@@ -8,8 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/hw/machine.h"
 #include "core/hw/place.h"
+#include "core/hw/sys.h"
 #include "core/units.h"
 
 #define PORTS_MAX 128
@@ -26,24 +26,21 @@ struct port {
 
 struct ports {
     const char *root;
-    const char *device;
     struct port all[PORTS_MAX];
     unsigned n;
 };
 
 /* ---- The ports of a machine ---- */
 
-static int add_port(void *arg, const char *number)
+static void add_port(struct ports *ports, const char *name)
 {
-    struct ports *ports = arg;
     struct nic_port np;
-    long long state;
-    char text[32];
-    uint64_t port;
+    char device[NIC_NAME];
+    unsigned port;
 
-    if (ports->n == PORTS_MAX || units_parse_u64(number, &port) ||
-        nic_read_port(ports->root, ports->device, (unsigned)port, &np))
-        return 0;
+    if (ports->n == PORTS_MAX || nic_parse_port(ports->root, name, device, &port) ||
+        nic_read_port(ports->root, device, port, &np))
+        return;
     struct port *p = &ports->all[ports->n++];
     *p = (struct port){.up = false};
     snprintf(p->name, sizeof(p->name), "%.63s:%u", np.device, np.port);
@@ -51,25 +48,9 @@ static int add_port(void *arg, const char *number)
     snprintf(p->adapter, sizeof(p->adapter), "%.*s",
              (int)(np.address[0] ? strcspn(np.address, ".") : strlen(np.device)),
              np.address[0] ? np.address : np.device);
-    if (!sys_line(ports->root, text, sizeof(text), "sys/class/infiniband/%s/ports/%u/state",
-                  np.device, np.port))
-        p->up = sscanf(text, "%lld:", &state) == 1 && state == 4; /* IBV_PORT_ACTIVE */
+    p->up = np.up;
     snprintf(p->link_layer, sizeof(p->link_layer), "%s", np.link_layer);
     p->gbps = p->up ? np.line_gbps : 0;
-    return 0;
-}
-
-static int add_device(void *arg, const char *device)
-{
-    struct ports *ports = arg;
-
-    ports->device = device;
-    return sys_list(ports->root, add_port, ports, "sys/class/infiniband/%s/ports", device);
-}
-
-static int by_name(const void *x, const void *y)
-{
-    return strverscmp(((const struct port *)x)->name, ((const struct port *)y)->name);
 }
 
 /* Of an adapter with a port that is up, a port that is down is not in use; where all are down, all
@@ -89,12 +70,13 @@ static bool is_unused(const struct ports *ports, unsigned i)
 
 static void find_ports(struct ports *ports)
 {
+    struct names names = nic_ports(ports->root);
     bool unused[PORTS_MAX];
     unsigned kept = 0;
 
-    sys_list(ports->root, add_device, ports, "sys/class/infiniband");
-    if (ports->n)
-        qsort(ports->all, ports->n, sizeof(*ports->all), by_name);
+    for (size_t i = 0; i < names.count; i++)
+        add_port(ports, names.name[i]);
+    names_free(&names);
     for (unsigned i = 0; i < ports->n; i++)
         unused[i] = is_unused(ports, i);
     for (unsigned i = 0; i < ports->n; i++)
@@ -183,26 +165,25 @@ static void choose(struct ports *ports, struct rail *rail)
 /* ---- Which of the machine's GPUs, hidden ones included ---- */
 
 struct seats {
-    const char *root;
     struct {
         char address[24], vendor[16];
     } all[2 * RAILS_MAX];
     unsigned n;
 };
 
-static int add_seat(void *arg, const char *address)
+static void find_seats(const char *root, struct seats *s)
 {
-    struct seats *s = arg;
+    struct names names;
     char class[16];
 
-    if (s->n == 2 * RAILS_MAX ||
-        sys_line(s->root, class, sizeof(class), "sys/bus/pci/devices/%s/class", address) ||
-        strncmp(class, "0x03", 4) != 0)
-        return 0;
-    if (!sys_line(s->root, s->all[s->n].vendor, sizeof(s->all[s->n].vendor),
-                  "sys/bus/pci/devices/%s/vendor", address))
-        snprintf(s->all[s->n++].address, sizeof(s->all[0].address), "%s", address);
-    return 0;
+    sys_list(root, &names, "sys/bus/pci/devices");
+    for (size_t i = 0; i < names.count && s->n < 2 * RAILS_MAX; i++)
+        if (!sys_line(root, class, sizeof(class), "sys/bus/pci/devices/%s/class", names.name[i]) &&
+            !strncmp(class, "0x03", 4) &&
+            !sys_line(root, s->all[s->n].vendor, sizeof(s->all[s->n].vendor),
+                      "sys/bus/pci/devices/%s/vendor", names.name[i]))
+            snprintf(s->all[s->n++].address, sizeof(s->all[0].address), "%s", names.name[i]);
+    names_free(&names);
 }
 
 /* Domains have four digits or more. */
@@ -250,9 +231,9 @@ unsigned rails_find(const char *root, const char (*addresses)[24], unsigned n_gp
             if (far[i] == at)
                 choose(&ports, &rails[i]);
     if (n_gpus) {
-        struct seats seats = {.root = root};
+        struct seats seats = {.n = 0};
 
-        sys_list(root, add_seat, &seats, "sys/bus/pci/devices");
+        find_seats(root, &seats);
         for (unsigned i = 0; i < n; i++)
             find_seat(&seats, &rails[i]);
     }

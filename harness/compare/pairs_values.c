@@ -6,6 +6,7 @@
 
 #include "core/row.h"
 #include "harness/compare/pairs.h"
+#include "harness/machine/fact.h"
 #include "harness/report/adopt.h"
 #include "harness/report/described.h"
 #include "harness/report/show.h"
@@ -132,10 +133,7 @@ static size_t run_values(const struct report_rows *rows, const struct report_poi
 
 static const char *boot_of(const struct pairs *p, size_t run)
 {
-    const char *text =
-        json_string_value(differ_find(p->report.runs[run].meta, "machine.load.boot"));
-
-    return text ? text : "";
+    return fact_name(p->report.runs[run].meta, "machine.load.boot");
 }
 
 void boots_number(struct pairing *g)

@@ -10,111 +10,69 @@
 #include "core/alloc.h"
 #include "harness/compare/compare.h"
 #include "harness/plan/bench_info.h"
+#include "harness/report/facts.h"
 #include "harness/report/show.h"
 
-/* ---- the typed facts of a machine by which nearness is told */
+/* ---- nearness, by the facts that have a weight */
 
-enum fact_kind { FACT_TEXT, FACT_MODEL, FACT_COUNT, FACT_BYTES, FACT_GPUS };
-
-static const struct trait {
-    const char *what, *path;
-    enum fact_kind kind;
-    double weight; /* of a text that differs; the most of a number */
-} facts[] = {
-    {"architecture", "machine.host.architecture", FACT_TEXT, 16},
-    {"microarchitecture", "machine.cpu", FACT_MODEL, 8},
-    {"CPU model", "machine.cpu.model", FACT_TEXT, 1},
-    {"cores", "machine.cpu.cores", FACT_COUNT, 3},
-    {"memory", "machine.memory.total_bytes", FACT_BYTES, 2},
-    {"virtualisation", "machine.virtualization.hypervisor", FACT_TEXT, 2},
-    {"GPUs", "machine.gpus.devices", FACT_GPUS, 8},
-};
-#define FACTS      (sizeof(facts) / sizeof(*facts))
 #define SAME_BYTES 0.1 /* log: a guest sees less memory than it was given */
 
-/* Family and model number of x86; elsewhere, the maker has other numbers. */
-const char *differ_processor(struct pool *pool, const json_t *cpu)
+static const char *fact_text(struct pool *pool, const json_t *run, const struct shown_fact *f)
 {
-    const char *vendor = differ_text(pool, json_object_get(cpu, "vendor"));
-    const char *family = differ_text(pool, json_object_get(cpu, "family"));
-    const char *model = differ_text(pool, json_object_get(cpu, "model_number"));
-
-    if (!*vendor)
-        return "";
-    return pool_text(pool, "%s%s%s%s%s", vendor, *family ? " family " : "", family,
-                     *model ? " model " : "", model);
-}
-
-static const char *gpus_text(struct pool *pool, const json_t *list)
-{
-    size_t n = json_array_size(list);
-    const char **names = pool_alloc(pool, n, sizeof(*names));
-
-    if (!json_is_array(list))
-        return "";
-    for (size_t i = 0; i < n; i++)
-        names[i] = differ_text(pool, json_object_get(json_array_get(list, i), "name"));
-    return n ? differ_counted(pool, names, n) : "none";
-}
-
-static const char *fact_text(struct pool *pool, const json_t *run, const struct trait *f)
-{
-    const json_t *value = differ_find(run, f->path);
-
-    switch (f->kind) {
-    case FACT_MODEL:
-        return differ_processor(pool, value);
-    case FACT_GPUS:
-        return gpus_text(pool, value);
-    case FACT_BYTES:
-        return json_is_number(value)
-                   ? pool_text(pool, "%.3g GiB", json_number_value(value) / (1 << 30))
-                   : "";
-    default:
-        return differ_text(pool, value);
-    }
-}
-
-static double log_of(const json_t *run, const struct trait *f)
-{
-    const json_t *value = differ_find(run, f->path);
-
-    return json_is_number(value) && json_number_value(value) > 0 ? log(json_number_value(value))
-                                                                 : NAN;
-}
-
-static bool is_same(const json_t *a, const json_t *b, const char *key)
-{
-    return json_equal(json_object_get(a, key), json_object_get(b, key));
+    return shown_text(pool, f, run, NULL, 0);
 }
 
 /* Models of one family are like each other, and families of one maker are a little. */
 static double model_distance(const json_t *a, const json_t *b)
 {
-    if (!is_same(a, b, "vendor"))
-        return 1;
-    if (!is_same(a, b, "family"))
-        return 0.75;
-    return is_same(a, b, "model_number") ? 0 : 0.25;
+    static const struct {
+        const char *key;
+        double apart;
+    } keys[] = {{"vendor", 1}, {"family", 0.75}, {"model_number", 0.25}};
+
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+        if (!json_equal(json_object_get(a, keys[i].key), json_object_get(b, keys[i].key)))
+            return keys[i].apart;
+    return 0;
+}
+
+/* Is it as many devices of the same names? What they are to a guest is another thing. */
+static bool are_alike(struct pool *pool, const json_t *a, const json_t *b)
+{
+    const char **texts[2];
+    const json_t *const lists[2] = {a, b};
+
+    for (int i = 0; i < 2; i++) {
+        size_t n = json_array_size(lists[i]);
+
+        texts[i] = pool_alloc(pool, n, sizeof(*texts[i]));
+        while (n--)
+            texts[i][n] = fact_name(json_array_get(lists[i], n), "name");
+    }
+    return !strcmp(shown_counted(pool, texts[0], json_array_size(a)),
+                   shown_counted(pool, texts[1], json_array_size(b)));
 }
 
 /* 0: alike; the weight, or what the numbers' ratio makes of it; half of it where one is unknown. */
 static double fact_distance(struct pool *pool, const json_t *a, const json_t *b,
-                            const struct trait *f)
+                            const struct shown_fact *f)
 {
     const char *x = fact_text(pool, a, f), *y = fact_text(pool, b, f);
+    const char *path = pool_text(pool, "%.*s", (int)strcspn(f->path, "["), f->path);
     double apart;
 
     if (!*x || !*y)
         return *x || *y ? f->weight / 2 : 0;
-    if (f->kind == FACT_MODEL)
-        return f->weight * model_distance(differ_find(a, f->path), differ_find(b, f->path));
-    if (f->kind != FACT_COUNT && f->kind != FACT_BYTES)
+    a = fact_at(a, path);
+    b = fact_at(b, path);
+    if (json_is_object(a) && json_is_object(b))
+        return f->weight * model_distance(a, b);
+    if (json_is_array(a) && json_is_array(b))
+        return are_alike(pool, a, b) ? 0 : f->weight;
+    if (!json_is_number(a) || !json_is_number(b))
         return strcmp(x, y) ? f->weight : 0;
-    apart = fabs(log_of(a, f) - log_of(b, f));
-    if (f->kind == FACT_BYTES && apart <= SAME_BYTES)
-        return 0;
-    return fmin(f->weight, apart / log(2));
+    apart = fabs(log(json_number_value(a)) - log(json_number_value(b)));
+    return f->unit && apart <= SAME_BYTES ? 0 : fmin(f->weight, apart / log(2));
 }
 
 /* ---- where they are */
@@ -156,20 +114,13 @@ static json_t *load_meta(struct pool *pool, const char *folder)
     return NULL;
 }
 
-static const char *start_of(const json_t *meta)
-{
-    const char *start = json_string_value(json_object_get(meta, "started_utc"));
-
-    return start ? start : "";
-}
-
 static int by_distance(const void *x, const void *y)
 {
     const struct reference *a = x, *b = y;
     int order = (a->distance > b->distance) - (a->distance < b->distance);
 
     if (!order) /* ISO 8601: the newer one first */
-        order = strcmp(start_of(b->meta), start_of(a->meta));
+        order = strcmp(fact_name(b->meta, "started_utc"), fact_name(a->meta, "started_utc"));
     return order ? order : strcmp(a->name, b->name);
 }
 
@@ -200,18 +151,20 @@ int references_load(struct references *r, const char *run, char *error, size_t l
         struct pool *pool = &r->pool;
 
         one->differs = "";
-        for (size_t i = 0; r->run && i < FACTS; i++) {
-            double distance = fact_distance(pool, one->meta, r->run, &facts[i]);
-            const char *a = fact_text(pool, one->meta, &facts[i]),
-                       *b = fact_text(pool, r->run, &facts[i]);
+        for (const struct shown_fact *f = shown_facts; r->run && f->what; f++) {
+            double distance = f->weight ? fact_distance(pool, one->meta, r->run, f) : 0;
+            const char *a, *b;
 
             one->distance += distance;
-            one->n_alike += distance == 0;
-            one->n_facts++;
-            if (distance > 0)
-                one->differs = show_joined(pool, one->differs,
-                                           pool_text(pool, "%s %s against %s", facts[i].what,
-                                                     *a ? a : "not known", *b ? b : "not known"));
+            one->n_alike += f->weight && distance == 0;
+            one->n_facts += f->weight > 0;
+            if (!(distance > 0))
+                continue;
+            a = fact_text(pool, one->meta, f);
+            b = fact_text(pool, r->run, f);
+            one->differs = show_joined(pool, one->differs,
+                                       pool_text(pool, "%s %s against %s", f->what,
+                                                 *a ? a : "not known", *b ? b : "not known"));
         }
     }
     closedir(dir);
@@ -305,7 +258,7 @@ const struct reference *references_find(struct references *r, const char *name, 
 
 static const char *text_of(struct pool *pool, const json_t *meta, const char *key, size_t most)
 {
-    return pool_text(pool, "%.*s", (int)most, differ_text(pool, json_object_get(meta, key)));
+    return pool_text(pool, "%.*s", (int)most, shown_value(pool, json_object_get(meta, key)));
 }
 
 const char *reference_text(struct pool *pool, const struct reference *one)
@@ -339,14 +292,14 @@ int references_print(struct references *r, FILE *out)
                       text_of(pool, one->meta, "started_utc", strlen("2026-01-02")),
                       text_of(pool, one->meta, "commit", 40),
                       text_of(pool, one->meta, "suite", 40)));
-        /* "AuthenticAMD family 26 model 2, cores 2, memory 23.5 GiB, ..." */
+        /* "virtualisation bare metal, processor AuthenticAMD family 26 model 2, cores 2, ..." */
         const char *machine = "";
 
-        for (size_t k = 1; k < FACTS; k++) {
-            const char *fact = fact_text(pool, one->meta, &facts[k]);
+        for (const struct shown_fact *f = shown_facts; f->what; f++) {
+            const char *fact = f->weight ? fact_text(pool, one->meta, f) : "";
 
             if (*fact)
-                machine = show_joined(pool, machine, pool_text(pool, "%s %s", facts[k].what, fact));
+                machine = show_joined(pool, machine, pool_text(pool, "%s %s", f->what, fact));
         }
         document_answer_more(d, machine, "");
     }

@@ -10,6 +10,7 @@
 #include "harness/compare/compare.h"
 #include "harness/document/utf8.h"
 #include "harness/report/described.h"
+#include "harness/report/facts.h"
 #include "harness/report/show.h"
 
 const char *const view_letters[VIEWS_MAX + 1] = {"A", "B", "C", "D", "E", "F", "G", "H"};

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/program.h"
 #include "harness/compare/compare.h"
 #include "harness/doctor/doctor.h"
@@ -12,9 +13,19 @@
 
 #define FACTS_MAX 40 /* shown on a terminal */
 
-struct doctor_side {
-    struct exam *x;
-    const char *name; /* as the user named it */
+/* A check's results for one subject, of which one is a finding that the other side has not. */
+struct differing {
+    const struct exam_result *a, *b; /* NULL: no result */
+};
+
+struct sides {
+    const char *names[2]; /* as the user named them */
+    json_t *machines[2];
+    struct exam *a, *b;
+    double hours; /* from A to B; 0: B is no later, or they are not of one host in one boot */
+    struct differing *all;
+    size_t n;
+    json_t *facts, *counters; /* of --json */
 };
 
 /* ---- Findings */
@@ -34,34 +45,20 @@ static bool is_found(const struct exam_result *r)
 
 /* A finding of one side that the other has not, or has with another sentence: of counters, that is
  * another count. */
-static bool is_other(const struct exam_result *r, struct exam *x)
+static bool is_other(const struct exam_result *r, const struct exam_result *other)
 {
-    const struct exam_result *other = find(x, r);
-
     return is_found(r) &&
            (!is_found(other) || (!r->check->counts && strcmp(r->text, other->text) != 0));
 }
 
-/* Calls look for each pair of results, of which one is a finding that the other side has not. */
-typedef void differing_fn(const struct exam_result *a, const struct exam_result *b, void *arg);
-
-static void each_differing(const struct doctor_side *a, const struct doctor_side *b,
-                           differing_fn *look, void *arg)
+static void find_differing(struct sides *s)
 {
-    for (const struct exam_result *r = exam_results(a->x); r; r = r->next)
-        if (is_other(r, b->x))
-            look(r, find(b->x, r), arg);
-    for (const struct exam_result *r = exam_results(b->x); r; r = r->next)
-        if (is_other(r, a->x) && !is_found(find(a->x, r)))
-            look(find(a->x, r), r, arg);
-}
-
-static bool has_other(struct exam *x, struct exam *other)
-{
-    for (const struct exam_result *r = exam_results(x); r; r = r->next)
-        if (is_other(r, other))
-            return true;
-    return false;
+    for (const struct exam_result *r = exam_results(s->a); r; r = r->next)
+        if (is_other(r, find(s->b, r)))
+            *ARRAY_ADD(s->all, s->n) = (struct differing){r, find(s->b, r)};
+    for (const struct exam_result *r = exam_results(s->b); r; r = r->next)
+        if (is_found(r) && !is_found(find(s->a, r)))
+            *ARRAY_ADD(s->all, s->n) = (struct differing){find(s->a, r), r};
 }
 
 /* ---- Facts */
@@ -73,12 +70,12 @@ static const char *name_of(struct exam *x, const json_t *object)
     static const char *const numbers[] = {"node", "port", "level", "page_bytes", "index", NULL};
 
     for (size_t i = 0; keys[i]; i++)
-        if (*exam_name(object, keys[i]))
-            return exam_name(object, keys[i]);
+        if (*fact_name(object, keys[i]))
+            return fact_name(object, keys[i]);
     for (size_t i = 0; numbers[i]; i++)
         if (json_is_integer(json_object_get(object, numbers[i])))
-            return exam_format(x, "%s%s%.0f", numbers[i], exam_name(object, "type"),
-                               exam_value(object, numbers[i], 0));
+            return exam_format(x, "%s%s%.0f", numbers[i], fact_name(object, "type"),
+                               fact_number(object, numbers[i], 0));
     return "";
 }
 
@@ -87,42 +84,32 @@ static const char *below(struct exam *x, const char *path, const char *key)
     return exam_format(x, "%s%s%s", path, *path ? "." : "", key);
 }
 
-static void flatten(struct exam *x, const char *path, const json_t *value, json_t *flat);
-
-static void flatten_object(struct exam *x, const char *path, const json_t *object, json_t *flat)
-{
-    const char *key;
-    json_t *value;
-
-    json_object_foreach ((json_t *)object, key, value)
-        if (!exam_passes(key))
-            flatten(x, below(x, path, key), value, flat);
-}
-
 /* That a device is there is a fact of its own, before those of the device. */
-static void flatten_list(struct exam *x, const char *path, const json_t *list, json_t *flat)
-{
-    const json_t *one;
-    size_t i;
-
-    json_array_foreach (list, i, one) {
-        const char *name = name_of(x, one);
-        const char *at = below(x, path, *name ? name : exam_format(x, "%zu", i));
-
-        json_object_set_new(flat, at, json_true());
-        flatten_object(x, at, one, flat);
-    }
-}
-
 static void flatten(struct exam *x, const char *path, const json_t *value, json_t *flat)
 {
-    if (json_is_object(value))
-        flatten_object(x, path, value, flat);
-    else if (json_is_array(value) && json_is_object(json_array_get(value, 0)))
-        flatten_list(x, path, value, flat);
-    else if (!json_is_null(value) && /* not of the record itself */
-             !exam_fits("source|probe_schema|pci_names_why|host.hostname", path))
-        json_object_set_new(flat, path, json_deep_copy(value));
+    const char *key;
+    json_t *member;
+    size_t n = 0;
+
+    json_object_foreach ((json_t *)value, key, member)
+        if (!fact_passes(key))
+            flatten(x, below(x, path, key), member, flat);
+    if (json_is_object(value) || json_is_null(value))
+        return;
+    if (!json_is_object(json_array_get(value, 0))) {
+        if (!fact_fits("source|probe_schema|pci_names_why|host.hostname", path))
+            json_object_set_new(flat, path, json_deep_copy(value)); /* not of the record itself */
+        return;
+    }
+    FACT_EACH (value, one) {
+        const char *name = name_of(x, one);
+        const char *at = below(x, path, *name ? name : exam_format(x, "%zu", n));
+
+        json_object_set_new(flat, at, json_true());
+        if (json_is_object(one))
+            flatten(x, at, one, flat);
+        n++;
+    }
 }
 
 json_t *doctor_facts(struct exam *x)
@@ -159,36 +146,29 @@ static void add_facts(json_t *list, json_t *own, const json_t *others, bool is_a
 }
 
 /* {path, a, b}; null: not known, or not there. */
-static json_t *facts_that_differ(const struct doctor_side *a, const struct doctor_side *b)
+static json_t *facts_that_differ(struct sides *s)
 {
-    json_t *list = json_array(), *facts_a = doctor_facts(a->x), *facts_b = doctor_facts(b->x);
+    json_t *list = json_array(), *a = doctor_facts(s->a), *b = doctor_facts(s->b);
 
-    add_facts(list, facts_a, facts_b, true, false);
-    add_facts(list, facts_b, facts_a, false, true);
-    json_decref(facts_a);
-    json_decref(facts_b);
+    add_facts(list, a, b, true, false);
+    add_facts(list, b, a, false, true);
+    json_decref(a);
+    json_decref(b);
     return list;
 }
 
 /* ---- Counters */
 
-/* Hours from A to B; 0: B is no later, or they are not of one host in one boot. Containers of one
- * host have its boot, and names of their own. */
+/* Hours from A to B. Containers of one host have its boot, and names of their own. */
 static double hours_between(const json_t *a, const json_t *b)
 {
-    const json_t *then = json_object_get(a, "load"), *now = json_object_get(b, "load");
-    const char *name = exam_name(json_object_get(a, "host"), "hostname"),
-               *boot = exam_name(then, "boot");
-    double seconds = exam_value(now, "uptime_seconds", 0) - exam_value(then, "uptime_seconds", 0);
-    bool same = *name && *boot && exam_is(now, "boot", boot) &&
-                exam_is(json_object_get(b, "host"), "hostname", name);
+    const char *name = fact_name(a, "host.hostname"), *boot = fact_name(a, "load.boot");
+    double seconds =
+        fact_number(b, "load.uptime_seconds", 0) - fact_number(a, "load.uptime_seconds", 0);
+    bool same =
+        *name && *boot && fact_is(b, "load.boot", boot) && fact_is(b, "host.hostname", name);
 
     return same && seconds > 0 ? seconds / 3600 : 0;
-}
-
-static double hours(const struct doctor_side *a, const struct doctor_side *b)
-{
-    return hours_between(exam_machine(a->x), exam_machine(b->x));
 }
 
 /* Of the machine itself, or a rate: no count of events. */
@@ -224,15 +204,12 @@ static bool is_told(const struct exam_result *r)
 }
 
 /* {check, subject, counter, a, b}; null: B is no later, or they are not of one boot. */
-static json_t *counters_between(const struct doctor_side *a, const struct doctor_side *b)
+static json_t *counters_between(struct sides *s)
 {
-    json_t *list;
+    json_t *list = s->hours > 0 ? json_array() : json_null();
 
-    if (hours(a, b) <= 0)
-        return json_null();
-    list = json_array();
-    for (const struct exam_result *r = exam_results(b->x); r; r = r->next) {
-        const struct exam_result *before = r->check->counts ? find(a->x, r) : NULL;
+    for (const struct exam_result *r = s->hours > 0 ? exam_results(s->b) : NULL; r; r = r->next) {
+        const struct exam_result *before = r->check->counts ? find(s->a, r) : NULL;
 
         if (before && (is_told(before) || is_told(r)))
             add_growth(list, before, r);
@@ -247,14 +224,6 @@ static bool has_moved(const struct view_pipe *pipe)
     return pipe->counts[DECISION_WORSE] || pipe->counts[DECISION_BETTER];
 }
 
-/* Which findings differ and can explain a component: those of the side that is not the better one,
- * or those that work against it. */
-struct causes {
-    struct exam *x, *other; /* of A, and of B */
-    const char *pipe, *text;
-    bool of_b, both; /* only of this side; or of both sides */
-};
-
 bool doctor_lists(const char *text, const char *id)
 {
     size_t n = strlen(id);
@@ -265,41 +234,30 @@ bool doctor_lists(const char *text, const char *id)
     return false;
 }
 
-static void add_cause(const struct exam_result *a, const struct exam_result *b, void *arg)
+/* "governor, cpu-quota": the findings that differ and can explain the component; or, of those of
+ * side A, or B, alone, "governor (B only)", "governor (A and B)". */
+static const char *causes_of(const struct sides *s, const char *pipe, char side)
 {
-    const struct exam_check *check = a ? a->check : b->check;
-    struct causes *c = arg;
-    bool in_a = is_found(a), in_b = is_found(b);
+    const char *text = "";
 
-    if (!(in_b ? exam_explains(c->other, b, c->pipe) : exam_explains(c->x, a, c->pipe)) ||
-        doctor_lists(c->text, check->id) || (!c->both && !(c->of_b ? in_b : in_a)))
-        return;
-    c->text = exam_format(c->x, "%s%s%s%s", c->text, *c->text ? ", " : "", check->id,
-                          c->both        ? ""
-                          : in_a && in_b ? " (A and B)"
-                          : in_b         ? " (B only)"
-                                         : " (A only)");
-}
+    for (size_t i = 0; i < s->n; i++) {
+        const struct differing *d = &s->all[i];
+        bool in_a = is_found(d->a), in_b = is_found(d->b);
+        const char *id = (in_a ? d->a : d->b)->check->id;
 
-/* "governor, cpu-quota": the findings that differ and concern the component; or "governor (B only)":
- * of one side, or of both in another way. */
-static const char *causes_of(const struct doctor_side *a, const struct doctor_side *b,
-                             const char *pipe, bool both, bool of_b)
-{
-    struct causes c = {
-        .x = a->x, .other = b->x, .pipe = pipe, .text = "", .both = both, .of_b = of_b};
-
-    each_differing(a, b, add_cause, &c);
-    return c.text;
+        if (!(in_b ? exam_explains(s->b, d->b, pipe) : exam_explains(s->a, d->a, pipe)) ||
+            doctor_lists(text, id) || (side == 'A' && !in_a) || (side == 'B' && !in_b))
+            continue;
+        text = exam_format(s->a, "%s%s%s%s", text, *text ? ", " : "", id,
+                           !side          ? ""
+                           : in_a && in_b ? " (A and B)"
+                           : in_b         ? " (B only)"
+                                          : " (A only)");
+    }
+    return text;
 }
 
 /* ---- For people */
-
-struct printing {
-    struct doctor_pen pen;
-    struct exam *x;
-    size_t n;
-};
 
 static const char *said(struct exam *x, const struct exam_result *r)
 {
@@ -313,19 +271,6 @@ static const char *said(struct exam *x, const struct exam_result *r)
         return exam_state_name(r->state);
     exam_cost_text(&r->cost, cost, sizeof(cost));
     return exam_format(x, "%s. Cost: %s", r->text, cost);
-}
-
-static void print_one(const struct exam_result *a, const struct exam_result *b, void *arg)
-{
-    struct printing *p = arg;
-
-    if (!p->n++)
-        doctor_heading(&p->pen, "FINDINGS THAT DIFFER");
-    doctor_entry(
-        &p->pen, 2, "", 2,
-        exam_format(p->x, "%s, %s", a ? a->check->id : b->check->id, a ? a->subject : b->subject));
-    doctor_entry(&p->pen, 4, "A", 7, said(p->x, a));
-    doctor_entry(&p->pen, 4, "B", 7, said(p->x, b));
 }
 
 const char *doctor_value_text(struct exam *x, const json_t *value)
@@ -360,108 +305,96 @@ static const char *fact_text(struct exam *x, const json_t *fact)
     return exam_format(x, "%s against %s", doctor_value_text(x, a), doctor_value_text(x, b));
 }
 
-static void print_facts(struct printing *p, const json_t *facts)
+static void print_facts(struct exam *x, const json_t *facts)
 {
-    size_t n = 0, shown = 0, i;
-    const json_t *one;
+    size_t n = 0, shown = 0;
 
-    json_array_foreach (facts, i, one)
+    FACT_EACH (facts, one)
         n += !is_unrecorded(one);
     if (json_array_size(facts))
-        doctor_heading(&p->pen, exam_format(p->x, "FACTS THAT DIFFER: %zu", n));
-    json_array_foreach (facts, i, one) {
+        doctor_heading(exam_format(x, "FACTS THAT DIFFER: %zu", n));
+    FACT_EACH (facts, one) {
         if (is_unrecorded(one) || shown == FACTS_MAX)
             continue;
         shown++;
-        doctor_entry(&p->pen, 2, exam_format(p->x, "%s:", exam_name(one, "path")), 6,
-                     fact_text(p->x, one));
+        doctor_entry(2, exam_format(x, "%s:", fact_name(one, "path")), 6, fact_text(x, one));
     }
     if (n > shown)
-        doctor_entry(&p->pen, 2, "", 2,
-                     exam_format(p->x, "and %zu more: --json lists all", n - shown));
+        doctor_entry(2, "", 2, exam_format(x, "and %zu more: --json lists all", n - shown));
     if (json_array_size(facts) > n)
-        doctor_entry(&p->pen, 2, "", 2,
-                     exam_format(p->x, "%zu that only one side recorded: --json lists them",
+        doctor_entry(2, "", 2,
+                     exam_format(x, "%zu that only one side recorded: --json lists them",
                                  json_array_size(facts) - n));
 }
 
-static void print_pipe(struct printing *p, const struct doctor_side *a, const struct doctor_side *b,
-                       const struct view_pipe *pipe)
-{
-    size_t worse = pipe->counts[DECISION_WORSE], better = pipe->counts[DECISION_BETTER];
-    const char *on_a = causes_of(a, b, pipe->name, false, false),
-               *on_b = causes_of(a, b, pipe->name, false, true);
-
-    doctor_entry(&p->pen, 2, "", 2,
-                 exam_format(p->x, "%s: of %zu cases %zu worse, %zu better in B", pipe->name,
-                             pipe->n_cases, worse, better));
-    if (pipe->worst)
-        doctor_entry(&p->pen, 4, "lowest", 24,
-                     exam_format(p->x, "%s: %.3g %% of A", pipe->worst->label,
-                                 100 * pipe->worst->decide.ratio));
-    if (worse)
-        doctor_entry(&p->pen, 4, "may explain worse", 24, *on_b ? on_b : "no finding that differs");
-    else if (*on_b)
-        doctor_entry(&p->pen, 4, "works against it", 24, on_b);
-    if (better)
-        doctor_entry(&p->pen, 4, "may explain better", 24,
-                     *on_a ? on_a : "no finding that differs");
-    else if (*on_a)
-        doctor_entry(&p->pen, 4, "works against it", 24, on_a);
-}
-
-static void print_numbers(struct printing *p, const struct doctor_side *a,
-                          const struct doctor_side *b, const struct view *numbers)
+static void print_numbers(const struct sides *s, const struct view *numbers)
 {
     size_t n = 0;
 
-    doctor_heading(&p->pen, "NUMBERS THAT DIFFER");
-    for (size_t i = 0; i < numbers->n_pipes; i++)
-        if (has_moved(&numbers->pipes[i]) && ++n)
-            print_pipe(p, a, b, &numbers->pipes[i]);
+    doctor_heading("NUMBERS THAT DIFFER");
+    for (size_t i = 0; i < numbers->n_pipes; i++) {
+        const struct view_pipe *pipe = &numbers->pipes[i];
+        size_t worse = pipe->counts[DECISION_WORSE], better = pipe->counts[DECISION_BETTER];
+        const char *on_a = causes_of(s, pipe->name, 'A'), *on_b = causes_of(s, pipe->name, 'B');
+
+        if (!has_moved(pipe))
+            continue;
+        n++;
+        doctor_entry(2, "", 2,
+                     exam_format(s->a, "%s: of %zu cases %zu worse, %zu better in B", pipe->name,
+                                 pipe->n_cases, worse, better));
+        if (pipe->worst)
+            doctor_entry(4, "lowest", 24,
+                         exam_format(s->a, "%s: %.3g %% of A", pipe->worst->label,
+                                     100 * pipe->worst->decide.ratio));
+        if (worse)
+            doctor_entry(4, "may explain worse", 24, *on_b ? on_b : "no finding that differs");
+        else if (*on_b)
+            doctor_entry(4, "works against it", 24, on_b);
+        if (better)
+            doctor_entry(4, "may explain better", 24, *on_a ? on_a : "no finding that differs");
+        else if (*on_a)
+            doctor_entry(4, "works against it", 24, on_a);
+    }
     if (!n)
-        doctor_entry(&p->pen, 2, "", 2, "no number is proven to differ");
-    doctor_entry(&p->pen, 2, "", 2,
-                 exam_format(p->x, "all cases: plumb compare %s %s", a->name, b->name));
+        doctor_entry(2, "", 2, "no number is proven to differ");
+    doctor_entry(2, "", 2,
+                 exam_format(s->a, "all cases: plumb compare %s %s", s->names[0], s->names[1]));
 }
 
-static void print_counters(struct printing *p, const struct doctor_side *a,
-                           const struct doctor_side *b)
+static void print_counters(const struct sides *s)
 {
-    json_t *counters = counters_between(a, b);
-    const json_t *one;
-    size_t i;
-
-    if (json_array_size(counters))
-        doctor_heading(&p->pen, exam_format(p->x, "COUNTERS in %.3g hours", hours(a, b)));
-    json_array_foreach (counters, i, one)
+    if (json_array_size(s->counters))
+        doctor_heading(exam_format(s->a, "COUNTERS in %.3g hours", s->hours));
+    FACT_EACH (s->counters, one)
         doctor_entry(
-            &p->pen, 2,
-            exam_format(p->x, "%s, %s:", exam_name(one, "check"), exam_name(one, "subject")), 6,
-            exam_format(p->x, "%s: %.0f more, of %.0f", exam_name(one, "counter"),
-                        exam_value(one, "b", 0) - exam_value(one, "a", 0),
-                        exam_value(one, "b", 0)));
-    json_decref(counters);
+            2, exam_format(s->a, "%s, %s:", fact_name(one, "check"), fact_name(one, "subject")), 6,
+            exam_format(s->a, "%s: %.0f more, of %.0f", fact_name(one, "counter"),
+                        fact_number(one, "b", 0) - fact_number(one, "a", 0),
+                        fact_number(one, "b", 0)));
 }
 
-static void print_both(FILE *out, const struct doctor_side *a, const struct doctor_side *b,
-                       const struct view *numbers)
+static void print_both(const struct sides *s, const struct view *numbers)
 {
-    struct printing p = {doctor_pen(out), a->x, 0};
-    json_t *facts = facts_that_differ(a, b);
 
-    doctor_entry(&p.pen, 0, "A", 3,
-                 exam_format(a->x, "%s: %s", a->name, doctor_machine_text(a->x, NULL)));
-    doctor_entry(&p.pen, 0, "B", 3,
-                 exam_format(a->x, "%s: %s", b->name, doctor_machine_text(b->x, NULL)));
-    each_differing(a, b, print_one, &p);
-    if (!p.n)
-        fprintf(out, "no finding differs\n");
-    print_counters(&p, a, b);
+    doctor_entry(0, "A", 3, exam_format(s->a, "%s: %s", s->names[0], doctor_machine_text(s->a)));
+    doctor_entry(0, "B", 3, exam_format(s->a, "%s: %s", s->names[1], doctor_machine_text(s->b)));
+    if (s->n)
+        doctor_heading("FINDINGS THAT DIFFER");
+    else
+        printf("no finding differs\n");
+    for (size_t i = 0; i < s->n; i++) {
+        const struct differing *d = &s->all[i];
+        const struct exam_result *one = d->a ? d->a : d->b;
+
+        doctor_entry(2, "", 2, exam_format(s->a, "%s, %s", one->check->id, one->subject));
+        doctor_entry(4, "A", 7, said(s->a, d->a));
+        doctor_entry(4, "B", 7, said(s->a, d->b));
+    }
+    print_counters(s);
     if (numbers)
-        print_numbers(&p, a, b, numbers);
-    print_facts(&p, facts);
-    json_decref(facts);
+        print_numbers(s, numbers);
+    print_facts(s->a, s->facts);
 }
 
 /* ---- JSON */
@@ -471,15 +404,7 @@ static json_t *result_json(const struct exam_result *r)
     return r ? exam_result_json(r) : json_null();
 }
 
-static void add_json(const struct exam_result *a, const struct exam_result *b, void *arg)
-{
-    json_array_append_new(
-        arg, json_pack("{s:s, s:s, s:o, s:o}", "check", a ? a->check->id : b->check->id, "subject",
-                       a ? a->subject : b->subject, "a", result_json(a), "b", result_json(b)));
-}
-
-static json_t *numbers_json(const struct doctor_side *a, const struct doctor_side *b,
-                            const struct view *numbers)
+static json_t *numbers_json(const struct sides *s, const struct view *numbers)
 {
     json_t *list = json_array();
 
@@ -492,37 +417,42 @@ static json_t *numbers_json(const struct doctor_side *a, const struct doctor_sid
                                             "cases", (json_int_t)pipe->n_cases, "worse",
                                             (json_int_t)pipe->counts[DECISION_WORSE], "better",
                                             (json_int_t)pipe->counts[DECISION_BETTER], "findings",
-                                            causes_of(a, b, pipe->name, true, false)));
+                                            causes_of(s, pipe->name, 0)));
     }
     return list;
 }
 
-static json_t *both_json(const struct doctor_side *a, const struct doctor_side *b,
-                         const struct view *numbers)
+static json_t *both_json(const struct sides *s, const struct view *numbers)
 {
     json_t *findings = json_array();
 
-    each_differing(a, b, add_json, findings);
-    return json_pack("{s:i, s:s, s:s, s:o, s:o, s:o, s:o}", "doctor_schema", 1, "a", a->name, "b",
-                     b->name, "findings", findings, "facts", facts_that_differ(a, b), "counters",
-                     counters_between(a, b), "numbers",
-                     numbers ? numbers_json(a, b, numbers) : json_null());
+    for (size_t i = 0; i < s->n; i++) {
+        const struct differing *d = &s->all[i];
+        const struct exam_result *one = d->a ? d->a : d->b;
+
+        json_array_append_new(findings, json_pack("{s:s, s:s, s:o, s:o}", "check", one->check->id,
+                                                  "subject", one->subject, "a", result_json(d->a),
+                                                  "b", result_json(d->b)));
+    }
+    return json_pack("{s:i, s:s, s:s, s:o, s:O, s:O, s:o}", "doctor_schema", 1, "a", s->names[0],
+                     "b", s->names[1], "findings", findings, "facts", s->facts, "counters",
+                     s->counters, "numbers", numbers ? numbers_json(s, numbers) : json_null());
 }
 
 /* ---- The command */
 
 /* The comparison of two runs; NULL where they are none, or are not comparable. */
-static struct view *compare_numbers(struct pairs *pairs, struct view *view, const char *const *a,
-                                    const char *const *b)
+static struct view *compare_numbers(struct pairs *pairs, struct view *view,
+                                    const char *const names[2])
 {
     const struct pairs_options options = {.margin = 0.05};
     char error[1024], path[4096];
 
     for (int i = 0; i < 2; i++)
-        if ((size_t)snprintf(path, sizeof(path), "%s/plan.csv", i ? *b : *a) >= sizeof(path) ||
+        if ((size_t)snprintf(path, sizeof(path), "%s/plan.csv", names[i]) >= sizeof(path) ||
             access(path, R_OK))
             return NULL;
-    if (pairs_load(pairs, a, 1, b, 1, &options, error, sizeof(error))) {
+    if (pairs_load(pairs, names, 1, names + 1, 1, &options, error, sizeof(error))) {
         fprintf(stderr, "plumb doctor: the numbers are not compared: %s\n", error);
         return NULL;
     }
@@ -530,44 +460,48 @@ static struct view *compare_numbers(struct pairs *pairs, struct view *view, cons
     return view;
 }
 
-static void show_both(const struct doctor_side *a, const struct doctor_side *b, bool as_json)
+static void show_both(struct sides *s, bool as_json)
 {
     struct pairs pairs = {0};
     struct view view = {0};
-    const struct view *numbers = compare_numbers(&pairs, &view, &a->name, &b->name);
+    const struct view *numbers = compare_numbers(&pairs, &view, s->names);
 
-    if (as_json) {
-        doctor_put(both_json(a, b, numbers));
-    } else {
-        print_both(stdout, a, b, numbers);
-    }
+    find_differing(s);
+    s->facts = facts_that_differ(s);
+    s->counters = counters_between(s);
+    if (as_json)
+        doctor_put(both_json(s, numbers));
+    else
+        print_both(s, numbers);
     pairs_release(&pairs);
 }
 
 int doctor_both(char *const *paths, bool as_json)
 {
-    struct doctor_side sides[2] = {{.name = paths[0]}, {.name = paths[1]}};
-    json_t *machines[2] = {NULL, NULL};
+    struct sides s = {.names = {paths[0], paths[1]}};
     char error[1024] = "";
-    int status = EXIT_INCOMPLETE, err = 0;
+    int status, err = 0;
 
     for (int i = 0; i < 2 && !err; i++)
-        err = doctor_load(paths[i], 0, &machines[i], error, sizeof(error));
-    if (!err && hours_between(machines[0], machines[1]) > 0)
-        probe_growth(machines[1], machines[0], machines[1]);
-    for (int i = 0; i < 2 && !err; i++)
-        sides[i].x = exam_new(machines[i]);
-    if (sides[0].x && sides[1].x) {
-        show_both(&sides[0], &sides[1], as_json);
-        status = has_other(sides[0].x, sides[1].x) || has_other(sides[1].x, sides[0].x) ? EXIT_BAD
-                                                                                        : EXIT_GOOD;
-    } else {
+        err = doctor_load(paths[i], 0, &s.machines[i], error, sizeof(error));
+    if (err) {
         fprintf(stderr, "plumb doctor: %s\n", error);
-        status = err == -EBADMSG ? EXIT_DAMAGED : err ? EXIT_USAGE : EXIT_INCOMPLETE;
+        status = err == -EBADMSG ? EXIT_DAMAGED : EXIT_USAGE;
+    } else {
+        s.hours = hours_between(s.machines[0], s.machines[1]);
+        if (s.hours > 0)
+            probe_growth(s.machines[1], s.machines[0], s.machines[1]);
+        s.a = exam_new(s.machines[0]);
+        s.b = exam_new(s.machines[1]);
+        show_both(&s, as_json);
+        status = s.n ? EXIT_BAD : EXIT_GOOD;
     }
-    for (int i = 0; i < 2; i++) {
-        exam_free(sides[i].x);
-        json_decref(machines[i]);
-    }
+    free(s.all);
+    json_decref(s.facts);
+    json_decref(s.counters);
+    exam_free(s.a);
+    exam_free(s.b);
+    for (int i = 0; i < 2; i++)
+        json_decref(s.machines[i]);
     return status;
 }

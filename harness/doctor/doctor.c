@@ -23,107 +23,66 @@ struct options {
 
 static const char *const launchers[] = {"ssh", "mpirun", "srun", NULL};
 
+#define AT(member) offsetof(struct options, member)
+
 static const struct opt doctor_table[] = {
-    {.name = "sysroot",
-     .type = OPT_STRING,
-     .offset = offsetof(struct options, sysroot),
-     .arg = "DIR",
-     .help = "examine a tree recorded by scripts/record-machine, not this machine"},
-    {.name = "json",
-     .type = OPT_FLAG,
-     .offset = offsetof(struct options, json),
-     .help = "one JSON object on stdout: docs/doctor.md lists its keys"},
-    {.name = "watch",
-     .type = OPT_DURATION,
-     .offset = offsetof(struct options, watch_ns),
-     .def = "1s",
-     .help = "this machine: read its counters again after TIME, to see what is lost now"},
-    {.name = "list",
-     .type = OPT_FLAG,
-     .offset = offsetof(struct options, list),
-     .help = "list the checks, each with its question"},
-    {.name = "explain",
-     .type = OPT_STRING,
-     .offset = offsetof(struct options, explain),
-     .arg = "ID",
-     .help = "show one check of --list: how it is seen, its cost and the source"},
-    {.name = "measure",
-     .type = OPT_STRING,
-     .offset = offsetof(struct options, measure),
-     .arg = "ID,..|all",
-     .help = "measure what causes cost here, with and without, in turn: these, all that there are, "
-             "or without a value those that were found"},
-    {.name = "measure-time",
-     .type = OPT_DURATION,
-     .offset = offsetof(struct options, measure_time_ns),
-     .def = "60s",
-     .help = "--measure: time for each cause, after its first turns"},
-    {.name = "measure-width",
-     .type = OPT_FRACTION,
-     .offset = offsetof(struct options, measure_width),
-     .def = "1%",
-     .help = "--measure: stop when the cost is known to +/- SHARE"},
-    {.name = "peer",
-     .type = OPT_STRING,
-     .offset = offsetof(struct options, peer),
-     .arg = "HOST",
-     .help = "--measure: the other end of networks, a host on which the benchmark runs with "
-             "--listen; default: this machine"},
-    {.name = "hosts",
-     .type = OPT_STRING,
-     .offset = offsetof(struct options, hosts.file),
-     .arg = "FILE",
-     .help = "examine all hosts of the file (docs/hosts.md), and name those that differ"},
-    {.name = "launcher",
-     .type = OPT_CHOICE,
-     .offset = offsetof(struct options, launcher),
-     .choices = launchers,
-     .def = "ssh",
-     .help = "--hosts: what starts plumb on them"},
-    {.name = "rsh",
-     .type = OPT_STRING,
-     .offset = offsetof(struct options, hosts.rsh),
-     .arg = "PROGRAM",
-     .help = "--hosts: program instead of ssh, called as PROGRAM HOST COMMAND; or $PLUMB_RSH"},
-    {.name = "remote-dir",
-     .type = OPT_STRING,
-     .offset = offsetof(struct options, hosts.remote_dir),
-     .arg = "DIR",
-     .help = "--hosts: folder of plumb on the hosts; default: the folder here"},
-    {.name = "host-wait",
-     .type = OPT_DURATION,
-     .offset = offsetof(struct options, hosts.wait_ns),
-     .help = "--hosts: time after which a host counts as missing; default: 20s"},
-    {.name = "help",
-     .letter = 'h',
-     .type = OPT_FLAG,
-     .offset = offsetof(struct options, help),
-     .help = "show this text"},
+    {OPTION("sysroot", OPT_STRING, sysroot, "DIR",
+            "examine a tree recorded by scripts/record-machine, not this machine")},
+    {OPTION("json", OPT_FLAG, json, NULL,
+            "one JSON object on stdout: docs/doctor.md lists its keys")},
+    {OPTION("watch", OPT_DURATION, watch_ns, NULL,
+            "this machine: read its counters again after TIME, to see what is lost now"),
+     .def = "1s"},
+    {OPTION("list", OPT_FLAG, list, NULL, "list the checks, each with its question")},
+    {OPTION("explain", OPT_STRING, explain, "ID",
+            "show one check of --list: how it is seen, its cost and the source")},
+    {OPTION("measure", OPT_STRING, measure, "ID,..|all",
+            "measure what causes cost here, with and without, in turn: these, all that there are, "
+            "or without a value those that were found")},
+    {OPTION("measure-time", OPT_DURATION, measure_time_ns, NULL,
+            "--measure: time for each cause, after its first turns"),
+     .def = "60s"},
+    {OPTION("measure-width", OPT_FRACTION, measure_width, NULL,
+            "--measure: stop when the cost is known to +/- SHARE"),
+     .def = "1%"},
+    {OPTION("peer", OPT_STRING, peer, "HOST",
+            "--measure: the other end of networks, a host on which the benchmark runs with "
+            "--listen; default: this machine")},
+    {OPTION("hosts", OPT_STRING, hosts.file, "FILE",
+            "examine all hosts of the file (docs/hosts.md), and name those that differ")},
+    {OPTION("launcher", OPT_CHOICE, launcher, NULL, "--hosts: what starts plumb on them"),
+     .choices = launchers, .def = "ssh"},
+    {OPTION("rsh", OPT_STRING, hosts.rsh, "PROGRAM",
+            "--hosts: program instead of ssh, called as PROGRAM HOST COMMAND; or $PLUMB_RSH")},
+    {OPTION("remote-dir", OPT_STRING, hosts.remote_dir, "DIR",
+            "--hosts: folder of plumb on the hosts; default: the folder here")},
+    {OPTION("host-wait", OPT_DURATION, hosts.wait_ns, NULL,
+            "--hosts: time after which a host counts as missing; default: 20s")},
+    {OPTION("help", OPT_FLAG, help, NULL, "show this text"), .letter = 'h'},
     {.name = NULL},
 };
 
 static void print_help(const struct opts *o)
 {
-    struct doctor_pen p = doctor_pen(stdout);
 
     fputs("plumb doctor: why this machine is slow\n\n"
           "usage: plumb doctor [options] [A [B]]\n\n",
           stdout);
-    doctor_entry(&p, 0, "", 0,
+    doctor_entry(0, "", 0,
                  "Finds what makes a machine slow, what each cause costs, and the remedy. A and B "
                  "are machines: a run folder, a recorded tree, or a file of plumb probe --json or "
                  "plumb doctor --json. Without A: this machine.");
     fputs("\nexamples:\n", stdout);
-    doctor_entry(&p, 2, "plumb doctor", 30, "this machine, without root");
-    doctor_entry(&p, 2, "plumb doctor --measure", 30, "also what the causes found cost here");
-    doctor_entry(&p, 2, "plumb doctor RUN", 30, "the machine of a run folder");
-    doctor_entry(&p, 2, "plumb doctor A B", 30, "what differs between two machines or nights");
-    doctor_entry(&p, 2, "plumb doctor --hosts FILE", 30, "all hosts of a cluster");
+    doctor_entry(2, "plumb doctor", 30, "this machine, without root");
+    doctor_entry(2, "plumb doctor --measure", 30, "also what the causes found cost here");
+    doctor_entry(2, "plumb doctor RUN", 30, "the machine of a run folder");
+    doctor_entry(2, "plumb doctor A B", 30, "what differs between two machines or nights");
+    doctor_entry(2, "plumb doctor --hosts FILE", 30, "all hosts of a cluster");
     fputs("\noptions:\n", stdout);
     opts_help(o, stdout);
     fputc('\n', stdout);
     doctor_entry(
-        &p, 0, "", 0,
+        0, "", 0,
         "exit status: 0 nothing found, 1 something found, 2 wrong usage, or a file that is "
         "missing or cannot be read, 3 something that matters is not known, 4 interrupted, "
         "or the output could not be written completely, 5 a file is damaged");
@@ -162,10 +121,15 @@ static void show(struct exam *x, bool as_json, bool live, const struct measures 
             json_object_set_new(json, "measured", measures_json(m));
         doctor_put(json);
     } else {
-        doctor_print_results(stdout, x, live);
+        struct patient one = {.x = x};
+        const struct ward w = {.all = &one, .n = 1, .n_answered = 1};
+
+        doctor_entry(0, "", 0, doctor_machine_text(x));
+        doctor_print_counts(&w);
+        doctor_print_results(&w, live);
         if (m && m->n)
-            measure_print(stdout, m);
-        doctor_print_first(stdout, x, live, m && m->n);
+            measure_print(m);
+        doctor_print_first(&w, live, m && m->n);
     }
 }
 
@@ -278,13 +242,13 @@ static int run(const struct opts *o, void *context)
         return doctor_hosts(&options->hosts, options->json);
     }
     if (options->explain)
-        return doctor_explain(stdout, options->explain) ? no_check(options->explain) : EXIT_GOOD;
+        return doctor_explain(options->explain) ? no_check(options->explain) : EXIT_GOOD;
     if (options->list) { /* the checks, and the causes that can be priced */
         struct bench_list benches;
 
         bench_list_load(&benches);
-        doctor_list(stdout);
-        measure_list(stdout, &benches);
+        doctor_list();
+        measure_list(&benches);
         bench_list_release(&benches);
         return EXIT_GOOD;
     }

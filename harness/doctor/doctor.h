@@ -31,10 +31,27 @@ int cmd_doctor(int argc, char **argv);
  */
 int doctor_load(const char *path, uint64_t watch_ns, json_t **machine, char *error, size_t len);
 
-/* Findings, and what is unknown by its reasons; then, as the end of all output, what to do first:
- * after costs that were measured, of few findings, too. live: it is this machine, now. */
-void doctor_print_results(FILE *out, struct exam *x, bool live);
-void doctor_print_first(FILE *out, struct exam *x, bool live, bool measured);
+/* A machine that is examined, and those that are examined together. */
+struct patient {
+    const char *name; /* of a host; NULL: one alone */
+    json_t *machine;  /* NULL: no answer */
+    struct exam *x;
+    json_t *facts;
+    char *why;   /* there is no answer */
+    json_t *odd; /* [{path, value, others, alike}]: facts in which it is not like the most */
+};
+
+struct ward {
+    struct patient *all;
+    size_t n, n_answered;
+};
+
+/* How much is found and unknown. Then findings, each once, and what is unknown by its reasons; then,
+ * as the end of all output, what to do first: after costs that were measured, of few findings, too.
+ * live: it is this machine, now. */
+void doctor_print_counts(const struct ward *w);
+void doctor_print_results(const struct ward *w, bool live);
+void doctor_print_first(const struct ward *w, bool live, bool measured);
 /* The object of docs/doctor.md, with the machine in it. New. */
 json_t *doctor_json(struct exam *x);
 /* Writes an object to stdout, and gives it back. */
@@ -44,8 +61,8 @@ void doctor_put(json_t *json);
 int doctor_status(struct exam *x);
 
 /* All checks, each with its question; all of one check: 0, or -ENOENT. */
-void doctor_list(FILE *out);
-int doctor_explain(FILE *out, const char *id);
+void doctor_list(void);
+int doctor_explain(const char *id);
 
 /* Two machines, or two nights, side by side: findings and facts that differ; of two runs the
  * numbers, too, by the verdicts of plumb compare. Returns the exit status: 0 no finding differs, 1
@@ -58,25 +75,15 @@ int doctor_hosts(const struct hosts_options *options, bool as_json);
 
 /* ---- Inside of this folder */
 
-struct doctor_pen {
-    FILE *out;
-    size_t width;
-};
-
-struct doctor_pen doctor_pen(FILE *out);
 /* The label at column `indent`, the text from column `at` on, also in its further lines. */
-void doctor_entry(const struct doctor_pen *p, size_t indent, const char *label, size_t at,
-                  const char *text);
-void doctor_heading(const struct doctor_pen *p, const char *text);
+void doctor_entry(size_t indent, const char *label, size_t at, const char *text);
+void doctor_heading(const char *text);
 /* The facts by their paths, {"cpu.clock.boost": true}: of the set-up, and known. New. */
 json_t *doctor_facts(struct exam *x);
 const char *doctor_value_text(struct exam *x, const json_t *value);
-/* Why a result is unknown, without the fact's path: hosts and checks with one reason stand together.
- */
-const char *doctor_unknown_reason(const struct exam_result *r);
 /* Is `id` listed in "governor (B only), cpu-quota (A and B)"? */
 bool doctor_lists(const char *text, const char *id);
-/* "gpu01: Supermicro SYS-821GE-TNHR, bare metal". name NULL: the machine's own. */
-const char *doctor_machine_text(struct exam *x, const char *name);
+/* "gpu01: Supermicro SYS-821GE-TNHR, bare metal" */
+const char *doctor_machine_text(struct exam *x);
 
 #endif

@@ -117,13 +117,11 @@ bool measure_is_of(const struct measurement *m, const char *check, const char *s
 /* The least path MTU of RoCE that the interfaces leave room for; 0: not known. */
 static double rdma_mtu(const json_t *machine)
 {
-    const json_t *device, *port;
     double least = 0;
-    size_t i, k;
 
-    json_array_foreach (json_object_get(machine, "rdma"), i, device)
-        json_array_foreach (json_object_get(device, "ports"), k, port) {
-            double mtu = exam_value(port, "roce_mtu_bytes", 0);
+    FACT_EACH (json_object_get(machine, "rdma"), device)
+        FACT_EACH (json_object_get(device, "ports"), port) {
+            double mtu = fact_number(port, "roce_mtu_bytes", 0);
             least = mtu > 0 && (!(least > 0) || mtu < least) ? mtu : least;
         }
     return least;
@@ -132,69 +130,54 @@ static double rdma_mtu(const json_t *machine)
 /* Nodes with memory; 0: not known. */
 static double count_nodes(const json_t *machine)
 {
-    const json_t *node;
     double n = 0;
-    size_t i;
 
-    json_array_foreach (exam_at(machine, "numa.nodes"), i, node)
-        n += exam_value(node, "memory_bytes", 0) > 0;
+    FACT_EACH (fact_at(machine, "numa.nodes"), node)
+        n += fact_number(node, "memory_bytes", 0) > 0;
     return n;
 }
 
-static double count_cpus(const json_t *machine)
+static void set_number(json_t *facts, const char *name, double value, bool known)
 {
-    double cpus = exam_cpus(exam_string(exam_at(machine, "virtualization.limits.allowed_cpus")));
-
-    return cpus > 0 ? cpus : json_number_value(exam_at(machine, "cpu.threads"));
+    if (known)
+        json_object_set_new(facts, name, json_sprintf("%g", value));
 }
 
-/* "+reno+cubic+" */
-static const char *congestion_text(const json_t *machine, char *text, size_t len)
+json_t *measure_facts(const json_t *machine, const char *peer)
 {
-    const json_t *all = exam_at(machine, "tcp.congestion_controls"), *name;
-    size_t i, used = (size_t)snprintf(text, len, "+");
+    const json_t *gpus = fact_at(machine, "gpus.devices"), *rdma = fact_at(machine, "rdma"),
+                 *quota = fact_at(machine, "virtualization.limits.cpu_quota"),
+                 *guest = fact_at(machine, "virtualization.guest"),
+                 *pages = fact_at(machine, "memory.transparent_huge_pages.enabled"),
+                 *controls = fact_at(machine, "tcp.congestion_controls");
+    double allowed = fact_cpus(fact_name(machine, "virtualization.limits.allowed_cpus")),
+           cpus = allowed > 0 ? allowed : fact_number(machine, "cpu.threads", 0),
+           cuda = fact_number(machine, "gpus.cuda.devices", -1);
+    json_t *facts = json_object(), *all = json_string("+");
 
-    json_array_foreach (all, i, name)
-        if (used < len)
-            used += (size_t)snprintf(text + used, len - used, "%s+", json_string_value(name));
-    return json_is_array(all) ? text : NULL;
-}
+    set_number(facts, "cpus", cpus, cpus > 0);
+    set_number(facts, "nodes", count_nodes(machine), count_nodes(machine) > 0);
+    /* those that CUDA shows; where it was not asked, only that there is none */
+    set_number(facts, "gpus", fmax(cuda, 0),
+               cuda >= 0 || (json_is_array(gpus) && !json_array_size(gpus)));
+    set_number(facts, "rdma", (double)json_array_size(rdma), json_is_array(rdma));
+    set_number(facts, "rdma_mtu", rdma_mtu(machine), rdma_mtu(machine) > 0);
+    set_number(facts, "quota", json_number_value(quota), json_is_number(quota));
+    if (json_is_string(quota))
+        json_object_set(facts, "quota", (json_t *)quota);
+    if (json_is_boolean(guest))
+        json_object_set_new(facts, "guest", json_string(json_is_true(guest) ? "true" : "false"));
+    if (json_is_string(pages))
+        json_object_set(facts, "huge_pages", (json_t *)pages);
+    FACT_EACH (controls, name) { /* "+reno+cubic+" */
+        json_t *more = json_sprintf("%s%s+", json_string_value(all), fact_word(name));
 
-const char *measure_fact(const json_t *machine, const char *name, size_t len, char *text,
-                         size_t text_len)
-{
-    const json_t *quota = exam_at(machine, "virtualization.limits.cpu_quota"),
-                 *guest = exam_at(machine, "virtualization.guest"),
-                 *gpus = exam_at(machine, "gpus.devices"), *rdma = json_object_get(machine, "rdma");
-    double cuda = exam_value(exam_at(machine, "gpus.cuda"), "devices", -1);
-    const struct {
-        const char *name;
-        double number; /* below 0: not known */
-    } numbers[] = {{"cpus", count_cpus(machine) > 0 ? count_cpus(machine) : -1},
-                   {"nodes", count_nodes(machine) > 0 ? count_nodes(machine) : -1},
-                   /* those that CUDA shows; where it was not asked, only that there is none */
-                   {"gpus", cuda < 0 && json_is_array(gpus) && !json_array_size(gpus) ? 0 : cuda},
-                   {"rdma", json_is_array(rdma) ? (double)json_array_size(rdma) : -1},
-                   {"rdma_mtu", rdma_mtu(machine) > 0 ? rdma_mtu(machine) : -1},
-                   {"quota", json_is_number(quota) ? json_number_value(quota) : -1}};
-    const struct {
-        const char *name, *text; /* NULL: not known */
-    } texts[] = {
-        {"quota", json_string_value(quota)},
-        {"guest", json_is_boolean(guest) ? (json_is_true(guest) ? "true" : "false") : NULL},
-        {"huge_pages",
-         json_string_value(exam_at(machine, "memory.transparent_huge_pages.enabled"))}};
-
-    if (len == strlen("congestion") && !strncmp(name, "congestion", len))
-        return congestion_text(machine, text, text_len);
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
-        if (strlen(numbers[i].name) == len && !strncmp(numbers[i].name, name, len) &&
-            numbers[i].number >= 0) {
-            snprintf(text, text_len, "%g", numbers[i].number);
-            return text;
-        }
-    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
-        if (strlen(texts[i].name) == len && !strncmp(texts[i].name, name, len))
-            return texts[i].text;
-    return NULL;
+        json_decref(all);
+        all = more;
+    }
+    if (json_is_array(controls))
+        json_object_set(facts, "congestion", all);
+    json_decref(all);
+    json_object_set_new(facts, "peer", json_string(peer ? peer : ""));
+    return facts;
 }

@@ -84,8 +84,8 @@ void measure_turns(struct measurement *m, const struct measure_rule *rule, measu
 bool measure_share(const struct measurement *m, double *low, double *high);
 /* Does its interval say whether there is a cost? It lies on one side of 0, or near to it. */
 bool measure_decides(const struct measurement *m);
-/* "19.8 % to 20.3 % less memory bandwidth", "no cost seen in memory bandwidth (-1 % to 1 %)", or
- * why there is none. */
+/* "memory bandwidth: 20.3 % less to 19.8 % less", "memory bandwidth: no cost seen, 1 % less to 1 %
+ * more", or why there is none. */
 const char *measure_text(const struct measurement *m, char *text, size_t len);
 /* With all turns, so that it can be calculated again. A new object, or NULL. */
 json_t *measure_json(const struct measurement *m);
@@ -121,6 +121,7 @@ struct measures {
     size_t n;
     const struct measure_options *options;
     const struct bench_list *benches;
+    json_t *facts; /* measure_facts() */
 };
 
 /* Lists the causes, and skips those for which the machine lacks something. The texts of *m are
@@ -133,13 +134,13 @@ int measure_plan(struct measures *m, const struct bench_list *benches,
 int measure_run(struct measures *m, FILE *chatter);
 json_t *measures_json(const struct measures *m); /* a new list */
 /* Every cause that there is, by its id, for people. */
-void measure_list(FILE *out, const struct bench_list *benches);
+void measure_list(const struct bench_list *benches);
 /* For people, at the width of the terminal. */
-void measure_print(FILE *out, const struct measures *m);
+void measure_print(const struct measures *m);
 void measures_release(struct measures *m);
 
-/* A fact of the machine for bench_experiment.machine; NULL: not known. */
-const char *measure_fact(const json_t *machine, const char *name, size_t len, char *text,
-                         size_t text_len);
+/* The names of bench_experiment.machine with their texts; those that are not known are left out.
+ * New. */
+json_t *measure_facts(const json_t *machine, const char *peer);
 
 #endif

@@ -40,20 +40,12 @@ static const char *variables_set(const char *patterns, char *text, size_t len)
     return text;
 }
 
-struct machine_text {
-    const json_t *machine;
-    const char *peer;
-    char *text;
-    size_t len;
-};
-
-static const char *fact_value(const void *arg, const char *name, size_t len)
+static const char *fact_value(const void *facts, const char *name, size_t len)
 {
-    const struct machine_text *t = arg;
+    char key[64];
 
-    if (len == strlen("peer") && !strncmp(name, "peer", len))
-        return t->peer ? t->peer : "";
-    return measure_fact(t->machine, name, len, t->text, t->len);
+    snprintf(key, sizeof(key), "%.*s", (int)len, name);
+    return json_string_value(json_object_get(facts, key));
 }
 
 static bool is_chosen(const char *only, const char *check)
@@ -91,12 +83,11 @@ static void add(struct measures *m, const struct bench_info *bench, const struct
                 const struct bench_experiment *e, const char *variable)
 {
     char text[300];
-    struct machine_text facts = {m->options->machine, m->options->peer, text, sizeof(text)};
     struct measurement *one = ARRAY_ADD(m->all, m->n);
 
     *one = (struct measurement){
         .cause = e, .bench = bench, .own = own, .ratio = NAN, .low = NAN, .high = NAN};
-    if (e->machine && !condition_holds(e->machine, fact_value, &facts))
+    if (e->machine && !condition_holds(e->machine, fact_value, m->facts))
         skip(one, e->lacks);
     if (e->unset && !variable) {
         snprintf(text, sizeof(text), "no such variable is set: %s", e->unset);
@@ -158,7 +149,8 @@ static int say_unknown(struct measures *m, const char *name, size_t len, char *e
 int measure_plan(struct measures *m, const struct bench_list *benches,
                  const struct measure_options *o, char *error, size_t len)
 {
-    *m = (struct measures){.options = o, .benches = benches};
+    *m = (struct measures){
+        .options = o, .benches = benches, .facts = measure_facts(o->machine, o->peer)};
     add_all(m, o->only);
     for (const char *at = o->only; o->named && at;
          at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
@@ -172,6 +164,8 @@ void measures_release(struct measures *m)
     for (size_t i = 0; i < m->n; i++)
         measurement_release(&m->all[i]);
     free(m->all);
+    json_decref(m->facts);
     m->all = NULL;
+    m->facts = NULL;
     m->n = 0;
 }

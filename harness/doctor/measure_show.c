@@ -19,37 +19,22 @@ static const char *unknown_text(const struct measurement *m, char *text, size_t 
     return text;
 }
 
-/* By what it grows, or falls: "12 % more", "19 % less", "5.6 times", and before its name "5.6 times
- * the". */
-static const char *change_text(double growth, const char *the, char *text, size_t len)
+/* By what it grows, or falls: "12 % more", "19 % less", "5.6 times". */
+static const char *growth_text(double growth, char text[64])
 {
     char percent[32];
 
     if (growth > 1)
-        snprintf(text, len, "%.3g times%s", 1 + growth, the);
+        snprintf(text, 64, "%.3g times", 1 + growth);
     else
-        snprintf(text, len, "%s %% %s", exam_percent(fabs(growth), 3, percent),
+        snprintf(text, 64, "%s %% %s", exam_percent(fabs(growth), 3, percent),
                  growth > 0 ? "more" : "less");
-    return text;
-}
-
-/* Both of one sign: "12 % to 15 % less", "3.7 to 5.6 times the". */
-static const char *range_text(double low, double high, char *text, size_t len)
-{
-    double near = fmin(fabs(low), fabs(high)), far = fmax(fabs(low), fabs(high));
-    char last[64], percent[32];
-
-    change_text(low < 0 ? -far : far, " the", last, sizeof(last));
-    if (low > 0 && high > 1)
-        snprintf(text, len, "%.3g to %s", 1 + near, last);
-    else
-        snprintf(text, len, "%s %% to %s", exam_percent(near, 3, percent), last);
     return text;
 }
 
 const char *measure_text(const struct measurement *m, char *text, size_t len)
 {
-    char from[128], to[128];
+    char from[64], to[64];
     double low, high;
 
     if (!measure_share(m, &low, &high))
@@ -57,18 +42,12 @@ const char *measure_text(const struct measurement *m, char *text, size_t len)
     /* How much the figure grows. */
     double least = m->more_is_better ? -high : low, most = m->more_is_better ? -low : high;
 
-    if (low > 0 || high < 0)
-        snprintf(text, len, "%s%s %s",
-                 low > 0 ? "" : "no cost: ", range_text(least, most, from, sizeof(from)),
-                 m->cause->lost);
-    else if (fmax(high, -low) <= MEASURE_NEAR)
-        snprintf(text, len, "no cost seen in %s (%s %% to %s %%)", m->cause->lost,
-                 exam_percent(low, 2, from), exam_percent(high, 2, to));
-    else
-        snprintf(text, len, "undecided: between %s and %s %s",
-                 change_text(m->more_is_better ? most : least, "", from, sizeof(from)),
-                 change_text(m->more_is_better ? least : most, " the", to, sizeof(to)),
-                 m->cause->lost);
+    snprintf(text, len, "%s: %s%s to %s", m->cause->lost,
+             low > 0              ? ""
+             : high < 0           ? "no cost, "
+             : measure_decides(m) ? "no cost seen, "
+                                  : "inconclusive, ",
+             growth_text(least, from), growth_text(most, to));
     return text;
 }
 
@@ -123,27 +102,25 @@ json_t *measures_json(const struct measures *m)
 
 #define INDENT 6
 
-static void print_priced(FILE *out, const struct measurement *m, size_t width)
+static void print_priced(const struct measurement *m)
 {
     char cost[600], text[800];
 
     measure_text(m, cost, sizeof(cost));
     snprintf(text, sizeof(text), "%s: %s", m->cause->check, m->cause->cause);
-    wrap_print(out, text, 2, width);
+    doctor_entry(2, "", 2, text);
     snprintf(text, sizeof(text), "%s; %zu turn%s%s", cost, m->n_turns, m->n_turns == 1 ? "" : "s",
              m->simulated ? " [simulated]" : "");
-    wrap_print(out, m->n_turns ? text : cost, INDENT, width);
-    wrap_print(out, m->command, INDENT, width);
+    doctor_entry(INDENT, "", INDENT, m->n_turns ? text : cost);
+    doctor_entry(INDENT, "", INDENT, m->command);
 }
 
-void measure_print(FILE *out, const struct measures *m)
+void measure_print(const struct measures *m)
 {
-    size_t width = wrap_width(out);
-
-    fputs("\nCOSTS MEASURED HERE, with and without the cause, in turn\n", out);
+    doctor_heading("COSTS MEASURED HERE, with and without the cause, in turn");
     for (size_t i = 0; i < m->n; i++)
         if (m->all[i].state != MEASURE_SKIPPED)
-            print_priced(out, &m->all[i], width);
+            print_priced(&m->all[i]);
     for (size_t i = 0; i < m->n; i++) {
         const struct measurement *one = &m->all[i], *last = i ? one - 1 : NULL;
         char text[700];
@@ -153,22 +130,21 @@ void measure_print(FILE *out, const struct measures *m)
              !strcmp(last->reason, one->reason)))
             continue; /* one line for those of one id and reason */
         snprintf(text, sizeof(text), "%s: skipped: %s", one->cause->check, one->reason);
-        wrap_print(out, text, 2, width);
+        doctor_entry(2, "", 2, text);
     }
 }
 
 /* A cause of several figures has an entry for each: it is listed once. */
-void measure_list(FILE *out, const struct bench_list *benches)
+void measure_list(const struct bench_list *benches)
 {
-    struct doctor_pen p = doctor_pen(out);
     const char *last = "";
 
-    doctor_heading(&p, "causes that --measure=ID prices here");
+    doctor_heading("causes that --measure=ID prices here");
     for (size_t i = 0; i < benches->n; i++)
         for (const struct bench_experiment *e = benches->benches[i].rows.experiments; e->check;
              last = e->check, e++)
             if (strcmp(last, e->check) != 0)
-                doctor_entry(&p, 2, e->check, 21, e->cause);
+                doctor_entry(2, e->check, 21, e->cause);
     for (const struct measure_own *own = measure_own; own->cause.check; own++)
-        doctor_entry(&p, 2, own->cause.check, 21, own->cause.cause);
+        doctor_entry(2, own->cause.check, 21, own->cause.cause);
 }

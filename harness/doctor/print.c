@@ -2,272 +2,338 @@
 /* Results and checks for a terminal: see doctor.h. */
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/program.h"
 #include "core/text.h"
 #include "harness/doctor/doctor.h"
+#include "harness/report/facts.h"
 
 #define FIRST_MAX 3 /* things to do first */
 
-struct doctor_pen doctor_pen(FILE *out)
+void doctor_entry(size_t indent, const char *label, size_t at, const char *text)
 {
-    return (struct doctor_pen){out, wrap_width(out)};
-}
+    size_t next, n, width = wrap_width(stdout);
+    int used = printf("%*s%s", (int)indent, "", label);
 
-void doctor_entry(const struct doctor_pen *p, size_t indent, const char *label, size_t at,
-                  const char *text)
-{
-    size_t next, n;
-    int used = fprintf(p->out, "%*s%s", (int)indent, "", label);
-
-    fprintf(p->out, "%*s", used < (int)at ? (int)at - used : *label != 0, "");
+    printf("%*s", used < (int)at ? (int)at - used : *label != 0, "");
     do {
-        n = wrap_take(text, p->width - at, &next);
-        fprintf(p->out, "%.*s\n", (int)n, text);
+        n = wrap_take(text, width - at, &next);
+        printf("%.*s\n", (int)n, text);
         text += next;
         if (*text)
-            fprintf(p->out, "%*s", (int)at, "");
+            printf("%*s", (int)at, "");
     } while (*text);
 }
 
-void doctor_heading(const struct doctor_pen *p, const char *text)
+void doctor_heading(const char *text)
 {
-    fprintf(p->out, "\n%s\n", text);
+    printf("\n%s\n", text);
 }
 
-/* ---- Results */
+/* ---- Findings */
 
-static void print_finding(const struct doctor_pen *p, struct exam *x, const struct exam_result *r,
-                          size_t n, bool live)
+/* Are they one finding, of two machines? */
+static bool is_same(const struct patient *a, const struct exam_result *one, const struct patient *b,
+                    const struct exam_result *other)
 {
-    char number[16], cost[512];
-
-    snprintf(number, sizeof(number), "%zu.", n);
-    exam_cost_text(&r->cost, cost, sizeof(cost));
-    if (live && r->cost.basis == EXAM_NOT_PRICED && exam_measurable(r->check, r->subject))
-        snprintf(cost, sizeof(cost), "not known here; to measure it: plumb doctor --measure=%s",
-                 r->check->id);
-    doctor_entry(p, 2, number, 6, exam_sentence(x, r));
-    doctor_entry(p, 6, "cost", 14, cost);
-    if (*r->remedy)
-        doctor_entry(p, 6, "remedy", 14, r->remedy);
-    doctor_entry(p, 6, "check", 14, exam_format(x, "%s (%s)", r->check->id, r->area));
+    return one->check == other->check &&
+           (one == other || !strcmp(exam_sentence(a->x, one), exam_sentence(b->x, other)));
 }
 
-static void print_findings(const struct doctor_pen *p, struct exam *x, bool live)
+static bool has_finding(const struct patient *p, const struct patient *of,
+                        const struct exam_result *like)
 {
+    for (const struct exam_result *r = p->x ? exam_results(p->x) : NULL; r; r = r->next)
+        if (r->state == EXAM_FOUND && is_same(p, r, of, like))
+            return true;
+    return false;
+}
+
+struct finding { /* and the first machine that has it */
+    const struct exam_result *r;
+    const struct patient *of;
+};
+
+/* Each once, costliest first. */
+struct findings {
+    struct finding *all;
+    size_t n;
+};
+
+static struct findings findings_of(const struct ward *w)
+{
+    struct findings f = {0};
+
+    for (const struct patient *p = w->all; p < w->all + w->n; p++)
+        for (const struct exam_result *r = p->x ? exam_results(p->x) : NULL; r; r = r->next) {
+            bool known = r->state != EXAM_FOUND || exam_repeats(p->x, r);
+            size_t at = f.n;
+
+            for (size_t i = 0; i < f.n && !known; i++)
+                known = is_same(f.all[i].of, f.all[i].r, p, r);
+            if (known)
+                continue;
+            *ARRAY_ADD(f.all, f.n) = (struct finding){r, p};
+            for (; at && exam_before(r, f.all[at - 1].r); at--)
+                f.all[at] = f.all[at - 1];
+            f.all[at] = (struct finding){r, p};
+        }
+    return f;
+}
+
+/* "all 16 hosts: ", "node1, node2 and 3 more: "; "" of a machine alone. */
+static const char *hosts_with(const struct ward *w, const struct finding *f)
+{
+    struct exam *x = f->of->x;
+    const char *text = "";
     size_t n = 0;
 
-    for (const struct exam_result *r = exam_results(x); r; r = r->next) {
-        if (r->state != EXAM_FOUND || exam_repeats(x, r))
-            continue;
-        if (!n)
-            doctor_heading(p, "FINDINGS, costliest first");
-        print_finding(p, x, r, ++n, live);
+    if (!f->of->name)
+        return "";
+    for (const struct patient *p = f->of; p < w->all + w->n; p++)
+        if (has_finding(p, f->of, f->r) && ++n <= 3)
+            text = exam_format(x, "%s%s%s", text, n > 1 ? ", " : "", p->name);
+    if (n == w->n_answered && n > 1)
+        return n == 2 ? "both hosts: " : exam_format(x, "all %zu hosts: ", n);
+    return n > 3 ? exam_format(x, "%s and %zu more: ", text, n - 3) : exam_format(x, "%s: ", text);
+}
+
+static void print_findings(const struct ward *w, const struct findings *all, bool live)
+{
+    if (all->n)
+        doctor_heading("FINDINGS, costliest first");
+    for (size_t i = 0; i < all->n; i++) {
+        const struct finding *f = &all->all[i];
+        const struct exam_check *check = f->r->check;
+        struct exam *x = f->of->x;
+        char cost[512];
+
+        exam_cost_text(&f->r->cost, cost, sizeof(cost));
+        if (live && f->r->cost.basis == EXAM_NOT_PRICED && exam_measurable(check, f->r->subject))
+            snprintf(cost, sizeof(cost), "not known here; to measure it: plumb doctor --measure=%s",
+                     check->id);
+        doctor_entry(2, exam_format(x, "%zu.", i + 1), 6,
+                     exam_format(x, "%s%s", hosts_with(w, f), exam_sentence(x, f->r)));
+        doctor_entry(6, "cost", 14, cost);
+        if (*f->r->remedy)
+            doctor_entry(6, "remedy", 14, f->r->remedy);
+        doctor_entry(6, "check", 14, exam_format(x, "%s (%s)", check->id, f->r->area));
     }
 }
 
-static size_t count_unknown(struct exam *x, bool matters)
-{
-    size_t n = 0;
+/* ---- What is not known, by its reason */
 
-    for (const struct exam_result *r = exam_results(x); r; r = r->next)
-        n += r->state == EXAM_UNKNOWN && r->matters == matters;
-    return n;
-}
-
-/* Why it is not known, without the fact's path: "cpu.clock.boost: not recorded". */
-const char *doctor_unknown_reason(const struct exam_result *r)
+/* Without the fact's path: "cpu.clock.boost: not recorded". */
+static const char *reason_of(const struct patient *p, const struct exam_result *r)
 {
     const char *colon = strstr(r->text, ": "), *end = strrchr(r->text, ':');
 
+    if (p->name && !strncmp(r->text, "library_settings:", 17))
+        return "the variables of your job are not seen by what starts plumb here: run plumb doctor "
+               "--json within the job";
     if (end && !strcmp(end, ": not there"))
         return "a file of /proc or /sys is not there";
     return colon && strcspn(r->text, " ") > (size_t)(colon - r->text) ? colon + 2 : r->text;
 }
 
-static bool is_alike(const struct exam_result *a, const struct exam_result *b)
+struct lack {
+    const char *reason;
+    const struct patient *first, *last; /* that have it */
+    size_t n;                           /* how many do */
+};
+
+/* Is r one of the results that are unknown for this reason? */
+static bool is_of(const struct lack *l, bool matters, const struct patient *p,
+                  const struct exam_result *r)
 {
-    return b->state == EXAM_UNKNOWN && a->matters == b->matters &&
-           !strcmp(doctor_unknown_reason(a), doctor_unknown_reason(b));
+    return r->state == EXAM_UNKNOWN && r->matters == matters && !strcmp(reason_of(p, r), l->reason);
 }
 
-/* Was this reason shown with an earlier result; or, of_check, with one of the same check? */
-static bool was_shown(struct exam *x, const struct exam_result *r, bool of_check)
+static struct lack *find_lacks(const struct ward *w, bool matters, size_t *n)
 {
-    for (const struct exam_result *at = exam_results(x); at != r; at = at->next)
-        if (is_alike(r, at) && (!of_check || at->check == r->check))
-            return true;
-    return false;
+    struct lack *all = NULL;
+
+    *n = 0;
+    for (const struct patient *p = w->all; p < w->all + w->n; p++)
+        for (const struct exam_result *r = p->x ? exam_results(p->x) : NULL; r; r = r->next) {
+            size_t i = 0;
+
+            if (r->state != EXAM_UNKNOWN || r->matters != matters)
+                continue;
+            while (i < *n && strcmp(all[i].reason, reason_of(p, r)) != 0)
+                i++;
+            if (i == *n)
+                *ARRAY_ADD(all, *n) = (struct lack){reason_of(p, r), p, NULL, 0};
+            all[i].n += all[i].last != p;
+            all[i].last = p;
+        }
+    return all;
 }
 
-/* "acs (0000:18:00.0), gpu-mode (8), settings": the checks with this reason, and their results. */
-static const char *checks_with(struct exam *x, const struct exam_result *first)
+/* "acs (0000:18:00.0), gpu-mode (8), settings": the checks with this reason, and of one machine
+ * their results; and what would tell more. */
+static void print_checks(const struct lack *l, bool matters)
 {
-    const char *text = "";
+    struct exam *x = l->first->x;
+    const char *text = "", *more = NULL;
 
-    for (const struct exam_result *r = first; r; r = r->next) {
-        size_t n = 0;
+    for (const struct patient *of = l->first; of <= l->last; of++)
+        for (const struct exam_result *r = of->x ? exam_results(of->x) : NULL; r; r = r->next) {
+            size_t n = 0;
 
-        if (!is_alike(first, r) || was_shown(x, r, true))
-            continue;
-        for (const struct exam_result *at = r; at; at = at->next)
-            n += at->check == r->check && is_alike(first, at);
-        text = exam_format(x, "%s%s%s", text, *text ? ", " : "", r->check->id);
-        if (n > 1)
-            text = exam_format(x, "%s (%zu)", text, n);
-        else if (r->matters && strcmp(r->subject, "machine") != 0)
-            text = exam_format(x, "%s (%s)", text, r->subject);
-    }
-    return text;
-}
-
-static void print_reason(const struct doctor_pen *p, struct exam *x,
-                         const struct exam_result *first)
-{
-    const char *more = NULL;
-
-    doctor_entry(p, 2, "", 2, doctor_unknown_reason(first));
-    doctor_entry(p, 6, "", 6, checks_with(x, first));
-    for (const struct exam_result *r = first; first->matters && r; r = r->next) {
-        if (!is_alike(first, r) || !r->check->more || r->check->more == more)
+            if (!is_of(l, matters, of, r) || doctor_lists(text, r->check->id))
+                continue;
+            for (const struct exam_result *at = r; at; at = at->next)
+                n += at->check == r->check && is_of(l, matters, of, at);
+            text = exam_format(x, "%s%s%s", text, *text ? ", " : "", r->check->id);
+            if (!of->name && n > 1)
+                text = exam_format(x, "%s (%zu)", text, n);
+            else if (!of->name && matters && strcmp(r->subject, "machine") != 0)
+                text = exam_format(x, "%s (%s)", text, r->subject);
+        }
+    doctor_entry(6, "", 6, text);
+    for (const struct exam_result *r = matters ? exam_results(x) : NULL; r; r = r->next) {
+        if (!is_of(l, matters, l->first, r) || !r->check->more || r->check->more == more)
             continue;
         more = r->check->more;
-        doctor_entry(p, 6, "", 6, exam_format(x, "more with %s", more));
+        doctor_entry(6, "", 6, exam_format(x, "more with %s", more));
     }
 }
 
-static void print_unknown(const struct doctor_pen *p, struct exam *x)
+static void print_lacks(const struct ward *w, bool matters)
 {
-    const struct exam_result *last = NULL;
+    size_t n;
+    struct lack *all = find_lacks(w, matters, &n);
 
-    for (const struct exam_result *r = exam_results(x); r; r = r->next) {
-        if (r->state != EXAM_UNKNOWN || was_shown(x, r, false))
+    if (n)
+        doctor_heading(matters ? "NOT KNOWN, and it matters" : "NOT KNOWN");
+    for (size_t i = 0; i < n; i++) {
+        const struct lack *l = &all[i];
+        struct exam *x = l->first->x;
+
+        doctor_entry(2, "", 2,
+                     !l->first->name ? l->reason
+                     : l->n == 1
+                         ? exam_format(x, "%s: %s", l->first->name, l->reason)
+                         : exam_format(x, "%zu of %zu hosts: %s", l->n, w->n_answered, l->reason));
+        print_checks(l, matters);
+    }
+    free(all);
+}
+
+/* ---- Results */
+
+const char *doctor_machine_text(struct exam *x)
+{
+    const json_t *machine = exam_machine(x);
+    struct pool pool = {0};
+    const char *name = fact_name(machine, "host.hostname"),
+               *vendor = fact_name(machine, "host.vendor"),
+               *product = fact_name(machine, "host.product"),
+               *nature = shown_nature(&pool, machine);
+
+    nature = exam_format(x, "%s: %s%s%s%s%s", *name ? name : "machine", vendor, *vendor ? " " : "",
+                         product, *product ? ", " : "",
+                         *nature ? nature : "bare metal or virtual: not known");
+    pool_release(&pool);
+    return nature;
+}
+
+/* "3 findings, and 4 of 60 results are not known: the GPUs were not examined". */
+void doctor_print_counts(const struct ward *w)
+{
+    struct findings found = findings_of(w);
+    size_t unknown = 0, fine = 0, all = 0, blind = 0;
+
+    for (size_t i = 0; i < w->n; i++) {
+        struct exam *x = w->all[i].x;
+
+        if (!x)
             continue;
-        if (!last || last->matters != r->matters)
-            doctor_heading(p, r->matters ? "NOT KNOWN, and it matters" : "NOT KNOWN");
-        print_reason(p, x, r);
-        last = r;
+        unknown += exam_count(x, EXAM_UNKNOWN);
+        fine += exam_count(x, EXAM_FINE);
+        all += exam_count(x, EXAM_UNKNOWN) + exam_count(x, EXAM_FINE) + exam_count(x, EXAM_FOUND);
+        blind += exam_lacks_gpus(x);
     }
+    if (found.n)
+        printf("%zu finding%s", found.n, found.n == 1 ? "" : "s");
+    else
+        fputs("nothing found", stdout);
+    if (unknown)
+        printf(", %s %zu of %zu results %s not known", found.n ? "and" : "but", unknown, all,
+               unknown == 1 ? "is" : "are");
+    else
+        printf("; %zu result%s fine", fine, fine == 1 ? "" : "s");
+    if (unknown && blind)
+        printf(w->n > 1 ? ": the GPUs of %zu hosts were not examined"
+                        : ": the GPUs were not examined",
+               blind);
+    putchar('\n');
+    free(found.all);
 }
 
-/* Do rights keep back something that matters? */
-static bool needs_root(struct exam *x)
+void doctor_print_results(const struct ward *w, bool live)
 {
-    for (const struct exam_result *r = exam_results(x); r; r = r->next)
-        if (r->state == EXAM_UNKNOWN && r->matters &&
-            (strstr(r->text, "root only") || strcasestr(r->text, "permi")))
-            return true;
-    return false;
+    struct findings found = findings_of(w);
+
+    print_findings(w, &found, live);
+    print_lacks(w, true);
+    print_lacks(w, false);
+    free(found.all);
 }
 
 /* More is known of the machine itself: of this one only by root, if rights are the reason. */
-static void print_ask_again(const struct doctor_pen *p, struct exam *x, bool live)
+static void print_ask_again(struct exam *x, bool live)
 {
-    const char *command = needs_root(x) && (!live || geteuid()) ? "sudo plumb doctor"
-                          : live                                ? NULL
-                                                                : "plumb doctor";
+    const char *command;
+    bool root = false;
 
-    if (!command)
+    for (const struct exam_result *r = exam_results(x); r; r = r->next)
+        root = root || (r->state == EXAM_UNKNOWN && r->matters &&
+                        (strstr(r->text, "root only") || strcasestr(r->text, "permi")));
+    command = root && (!live || geteuid()) ? "sudo plumb doctor" : live ? "" : "plumb doctor";
+    if (!*command)
         return;
-    doctor_heading(p, "DO FIRST");
+    doctor_heading("DO FIRST");
     doctor_entry(
-        p, 2, "1.", 6,
+        2, "1.", 6,
         live ? command
              : exam_format(x, "on that machine, since this record lacks facts: %s", command));
 }
 
-static size_t count_findings(struct exam *x)
+void doctor_print_first(const struct ward *w, bool live, bool measured)
 {
+    struct findings found = findings_of(w);
+    /* So many findings are seen at a glance; of more, the first. */
+    bool few = !measured && found.n <= FIRST_MAX;
     size_t n = 0;
 
-    for (const struct exam_result *r = exam_results(x); r; r = r->next)
-        n += r->state == EXAM_FOUND && !exam_repeats(x, r);
-    return n;
-}
+    for (size_t i = 0; i < found.n && n < FIRST_MAX && !few; i++) {
+        const struct finding *f = &found.all[i];
+        const struct exam_cost *cost = &f->r->cost;
+        struct exam *x = f->of->x;
+        char share[80] = "";
 
-/* So many findings are seen at a glance; of more, the first. */
-static void print_first(const struct doctor_pen *p, struct exam *x, bool live, size_t few)
-{
-    size_t n = 0, found = count_findings(x);
-
-    for (const struct exam_result *r = exam_results(x); r && n < FIRST_MAX; r = r->next) {
-        char number[16], share[80] = "";
-
-        if (found <= few || r->state != EXAM_FOUND || exam_repeats(x, r) || !*r->remedy ||
-            (r->cost.basis == EXAM_MEASURED && r->cost.low <= 0))
+        if (!*f->r->remedy || (cost->basis == EXAM_MEASURED && cost->low <= 0))
             continue;
         if (!n)
-            doctor_heading(p, "DO FIRST");
-        if (r->cost.basis != EXAM_NOT_PRICED)
-            exam_share_text(&r->cost, share, sizeof(share));
-        snprintf(number, sizeof(number), "%zu.", ++n);
-        doctor_entry(p, 2, number, 6, r->remedy);
-        doctor_entry(p, 6, "", 6,
-                     exam_format(x, "for %s of %s%s%s%s", r->check->id, exam_subject(x, r),
+            doctor_heading("DO FIRST");
+        if (cost->basis != EXAM_NOT_PRICED)
+            exam_share_text(cost, share, sizeof(share));
+        doctor_entry(2, exam_format(x, "%zu.", ++n), 6,
+                     exam_format(x, "%s%s", hosts_with(w, f), f->r->remedy));
+        doctor_entry(6, "", 6,
+                     exam_format(x, "for %s of %s%s%s%s", f->r->check->id, exam_subject(x, f->r),
                                  *share ? ": " : "", share,
-                                 *share && r->cost.of_time ? " longer" : ""));
+                                 *share && cost->of_time ? " longer" : ""));
     }
-    if (!found && count_unknown(x, true))
-        print_ask_again(p, x, live);
-}
-
-const char *doctor_machine_text(struct exam *x, const char *name)
-{
-    const json_t *host = json_object_get(exam_machine(x), "host"),
-                 *virtualization = json_object_get(exam_machine(x), "virtualization");
-    const char *hypervisor = exam_name(virtualization, "hypervisor"),
-               *container = exam_name(virtualization, "container"),
-               *text = name ? name : exam_name(host, "hostname");
-
-    text = exam_format(x, "%s: %s%s%s", *text ? text : "machine", exam_name(host, "vendor"),
-                       *exam_name(host, "vendor") ? " " : "", exam_name(host, "product"));
-    if (*container && strcmp(container, "none") != 0)
-        container = exam_format(x, "a %s container on ", container);
-    else
-        container = "";
-    return exam_format(x, "%s%s%s%s", text, *exam_name(host, "product") ? ", " : "", container,
-                       !*hypervisor                  ? "bare metal or virtual: not known"
-                       : !strcmp(hypervisor, "none") ? "bare metal"
-                                                     : exam_format(x, "a guest of %s", hypervisor));
-}
-
-static const char *plural(size_t n)
-{
-    return n == 1 ? "" : "s";
-}
-
-static const char *counts_text(struct exam *x)
-{
-    size_t found = count_findings(x), fine = exam_count(x, EXAM_FINE),
-           unknown = exam_count(x, EXAM_UNKNOWN);
-    const char *text =
-        found ? exam_format(x, "%zu finding%s", found, plural(found)) : "nothing found";
-    if (!unknown)
-        return exam_format(x, "%s; %zu result%s fine", text, fine, plural(fine));
-    return exam_format(x, "%s, %s %zu of %zu results %s not known%s", text, found ? "and" : "but",
-                       unknown, fine + unknown + exam_count(x, EXAM_FOUND),
-                       unknown == 1 ? "is" : "are",
-                       exam_lacks_gpus(x) ? ": the GPUs were not examined" : "");
-}
-
-void doctor_print_results(FILE *out, struct exam *x, bool live)
-{
-    struct doctor_pen p = doctor_pen(out);
-
-    doctor_entry(&p, 0, "", 0, doctor_machine_text(x, NULL));
-    doctor_entry(&p, 0, "", 0, counts_text(x));
-    print_findings(&p, x, live);
-    print_unknown(&p, x);
-}
-
-void doctor_print_first(FILE *out, struct exam *x, bool live, bool measured)
-{
-    struct doctor_pen p = doctor_pen(out);
-
-    print_first(&p, x, live, measured ? 0 : FIRST_MAX);
+    if (!found.n && !w->all[0].name && doctor_status(w->all[0].x) != EXIT_GOOD)
+        print_ask_again(w->all[0].x, live);
+    free(found.all);
 }
 
 /* ---- JSON and exit status */
@@ -297,13 +363,16 @@ int doctor_status(struct exam *x)
 {
     if (exam_count(x, EXAM_FOUND))
         return EXIT_BAD;
-    return count_unknown(x, true) ? EXIT_UNDECIDED : EXIT_GOOD;
+    for (const struct exam_result *r = exam_results(x); r; r = r->next)
+        if (r->state == EXAM_UNKNOWN && r->matters)
+            return EXIT_UNDECIDED;
+    return EXIT_GOOD;
 }
 
 /* ---- The checks themselves */
 
 /* "Network, Allreduce" of "Network*|Allreduce|" */
-static void print_pipes(const struct doctor_pen *p, const char *pipes)
+static void print_pipes(const char *pipes)
 {
     char text[512];
     size_t n = 0;
@@ -316,53 +385,51 @@ static void print_pipes(const struct doctor_pen *p, const char *pipes)
             text[n++] = ' ';
     }
     text[n] = '\0';
-    doctor_entry(p, 2, "can slow", 14, text);
+    doctor_entry(2, "can slow", 14, text);
 }
 
-static void print_check(const struct doctor_pen *p, const struct exam_check *c, const char *area)
+static void print_check(const struct exam_check *c, const char *area)
 {
     char text[512];
 
-    fprintf(p->out, "%s (%s)\n", c->id, area);
-    doctor_entry(p, 2, "question", 14, c->question);
-    doctor_entry(p, 2, "seen by", 14, c->seen);
+    printf("%s (%s)\n", c->id, area);
+    doctor_entry(2, "question", 14, c->question);
+    doctor_entry(2, "seen by", 14, c->seen);
     if (c->more)
-        doctor_entry(p, 2, "more with", 14, c->more);
+        doctor_entry(2, "more with", 14, c->more);
     if (c->pipes)
-        print_pipes(p, c->pipes);
+        print_pipes(c->pipes);
     exam_cost_text(&c->cost, text, sizeof(text));
     if (c->cost.basis != EXAM_NOT_PRICED)
-        doctor_entry(p, 2, "cost", 14, text);
+        doctor_entry(2, "cost", 14, text);
     snprintf(text, sizeof(text), "plumb doctor --measure=%s", c->id);
     if (exam_measurable(c, NULL))
-        doctor_entry(p, 2, "measured by", 14, text);
+        doctor_entry(2, "measured by", 14, text);
     if (c->matters)
-        doctor_entry(p, 2, "", 2, "If this is not known, the exit status is 3.");
+        doctor_entry(2, "", 2, "If this is not known, the exit status is 3.");
 }
 
-int doctor_explain(FILE *out, const char *id)
+int doctor_explain(const char *id)
 {
-    struct doctor_pen p = doctor_pen(out);
     const char *area;
     const struct exam_check *c = exam_find(id, &area);
 
     if (!c)
         return -ENOENT;
-    print_check(&p, c, area);
+    print_check(c, area);
     return 0;
 }
 
-void doctor_list(FILE *out)
+void doctor_list(void)
 {
-    struct doctor_pen p = doctor_pen(out);
     const char *last = "";
 
-    fputs("All of one check: plumb doctor --explain ID\n", out);
+    fputs("All of one check: plumb doctor --explain ID\n", stdout);
     for (const struct exam_area *area = exam_areas; area->name; area++) {
         if (strcmp(last, area->name) != 0)
-            doctor_heading(&p, area->name);
+            doctor_heading(area->name);
         last = area->name;
         for (const struct exam_check *c = area->checks; c->id; c++)
-            doctor_entry(&p, 2, c->id, 21, c->question);
+            doctor_entry(2, c->id, 21, c->question);
     }
 }

@@ -7,19 +7,9 @@
 
 #define PCIE_WIDTH_MAX 32
 
-static bool is_nic(const json_t *device)
-{
-    return exam_fits("ethernet|infiniband", exam_name(device, "kind"));
-}
-
-static bool is_gpu(const json_t *device)
-{
-    return exam_is(device, "kind", "gpu");
-}
-
 static const char *address_of(const json_t *device)
 {
-    const char *address = exam_name(device, "address");
+    const char *address = fact_name(device, "address");
 
     return *address ? address : "?";
 }
@@ -27,26 +17,24 @@ static const char *address_of(const json_t *device)
 /* Has no lanes of its own. */
 static bool is_made_up(const json_t *device)
 {
-    return exam_fits("paravirtual|emulated|sriov-vf|software", exam_name(device, "nature"));
+    return fact_fits("paravirtual|emulated|sriov-vf|software", fact_name(device, "nature"));
 }
 
 /* What the ports of one function can carry; 0: not known, or no adapter. A port may be there twice,
  * as an interface and as a port of RDMA, or only once: InfiniBand without IPoIB has no interface. */
 static double function_gbytes_per_s(const struct exam *x, const json_t *device)
 {
-    const json_t *nic, *port;
     double net = 0, rdma = 0;
-    size_t i, k;
 
-    if (!is_nic(device))
+    if (!exam_is_nic(device))
         return 0;
-    json_array_foreach (exam_peek(x, "network"), i, nic)
-        if (exam_is(nic, "pci", address_of(device)))
-            net += exam_value(nic, "speed_gbits_per_s", 0);
-    json_array_foreach (exam_peek(x, "rdma"), i, nic)
-        json_array_foreach (json_object_get(nic, "ports"), k, port)
-            if (exam_is(nic, "pci", address_of(device)) && !is_made_up(nic) && exam_is_active(port))
-                rdma += exam_value(port, "rate_gbits_per_s", 0);
+    FACT_EACH (exam_peek(x, "network"), nic)
+        if (fact_is(nic, "pci", address_of(device)))
+            net += fact_number(nic, "speed_gbits_per_s", 0);
+    FACT_EACH (exam_peek(x, "rdma"), nic)
+        FACT_EACH (json_object_get(nic, "ports"), port)
+            if (fact_is(nic, "pci", address_of(device)) && !is_made_up(nic) && exam_is_active(port))
+                rdma += fact_number(port, "rate_gbits_per_s", 0);
     return (rdma > net ? rdma : net) / 8;
 }
 
@@ -64,13 +52,11 @@ static bool is_one_slot(const struct exam *x, const json_t *a, const json_t *b)
 /* What all ports that share the device's link can carry; 0: not known, or no adapter. */
 static double port_gbytes_per_s(const struct exam *x, const json_t *device)
 {
-    const json_t *other;
     double sum = 0;
-    size_t i;
 
-    if (!is_nic(device))
+    if (!exam_is_nic(device))
         return 0;
-    json_array_foreach (exam_peek(x, "pci"), i, other)
+    FACT_EACH (exam_peek(x, "pci"), other)
         if (!is_made_up(other) && is_one_slot(x, device, other))
             sum += function_gbytes_per_s(x, other);
     return sum;
@@ -80,40 +66,38 @@ static double port_gbytes_per_s(const struct exam *x, const json_t *device)
 
 static bool is_narrow(const json_t *link)
 {
-    return exam_value(link, "now_width", 0) < exam_value(link, "best_width", 0);
+    return fact_number(link, "now_width", 0) < fact_number(link, "best_width", 0);
 }
 
 /* An idle GPU slows its link down to save power, and keeps its width. */
 static bool may_rest(const json_t *device, const json_t *link)
 {
-    return is_gpu(device) && exam_is(link, "device", address_of(device)) &&
-           exam_value(link, "now_gt_s", 0) < exam_value(link, "best_gt_s", 0);
+    return exam_is_gpu(device) && fact_is(link, "device", address_of(device)) &&
+           fact_number(link, "now_gt_s", 0) < fact_number(link, "best_gt_s", 0);
 }
 
 /* `way`: where the link is on the way from another device. */
 static void find_link(struct exam *x, const json_t *device, const json_t *link, const char *way)
 {
-    double now = exam_value(link, "now_gbytes_per_s", 0),
-           best = exam_value(link, "best_gbytes_per_s", 0), ports = port_gbytes_per_s(x, device),
-           width = exam_value(link, "now_width", 0), best_width = exam_value(link, "best_width", 0);
-    const char *port = exam_name(link, "port");
+    double now = fact_number(link, "now_gbytes_per_s", 0),
+           best = fact_number(link, "best_gbytes_per_s", 0), ports = port_gbytes_per_s(x, device),
+           width = fact_number(link, "now_width", 0),
+           best_width = fact_number(link, "best_width", 0);
+    const char *port = fact_name(link, "port");
 
-    exam_found(x, "%sthe link runs at x%.0f, %.1f GT/s; both ends could do x%.0f, %.1f%s", way,
-               width, exam_value(link, "now_gt_s", 0), best_width, exam_value(link, "best_gt_s", 0),
-               may_rest(device, link) ? "; an idle GPU lowers its speed too: look again under load"
-                                      : "");
+    exam_found(
+        x, "%sthe link runs at x%.0f, %.1f GT/s; both ends could do x%.0f, %.1f%s", way, width,
+        fact_number(link, "now_gt_s", 0), best_width, fact_number(link, "best_gt_s", 0),
+        may_rest(device, link) ? "; an idle GPU lowers its speed too: look again under load" : "");
     if (may_rest(device, link)) /* lanes are lost for sure, its speed perhaps at rest alone */
-        exam_price(x, 1 - width / exam_value(link, "best_width", 1), "bandwidth of the PCIe link",
+        exam_price(x, 1 - width / fact_number(link, "best_width", 1), "bandwidth of the PCIe link",
                    "at least 1 - %.0f/%.0f lanes", width, best_width);
     else if (ports > 0 && ports < best)
-        exam_price(x, 1 - now / ports, "network bandwidth", "1 - %.4g/%.4g GB/s of the ports", now,
-                   ports);
+        exam_price_rest(x, now, ports, "network bandwidth", "GB/s of the ports");
     else if (best > 0)
-        exam_price(x, 1 - now / best, "bandwidth of the PCIe link", "1 - %.4g/%.4g GB/s", now,
-                   best);
+        exam_price_rest(x, now, best, "bandwidth of the PCIe link", "GB/s");
     if (is_narrow(link))
-        exam_remedy(x, "reseat %s, check its riser and the slot's bifurcation in the firmware",
-                    exam_judged(x));
+        exam_remedy(x, "reseat {}, check its riser and the slot's bifurcation in the firmware");
     else
         exam_remedy(x, "check the speed of port %s in the firmware, the riser and the cable",
                     *port ? port : "above");
@@ -121,7 +105,7 @@ static void find_link(struct exam *x, const json_t *device, const json_t *link, 
 
 static void judge_link(struct exam *x, const json_t *device, const json_t *link)
 {
-    const char *name = exam_name(link, "device"), *address = address_of(device),
+    const char *name = fact_name(link, "device"), *address = address_of(device),
                *subject = *name ? name : address;
     double ports = port_gbytes_per_s(x, device);
     bool down;
@@ -134,12 +118,12 @@ static void judge_link(struct exam *x, const json_t *device, const json_t *link)
     if (!exam_flag(x, link, "downtrained", &down))
         return;
     /* one that is below its best, and above what the adapter's ports carry, costs nothing */
-    if (!down || (ports > 0 && exam_value(link, "now_gbytes_per_s", 0) > ports))
+    if (!down || (ports > 0 && fact_number(link, "now_gbytes_per_s", 0) > ports))
         exam_fine(x);
     else if (may_rest(device, link) && !is_narrow(link))
         exam_unknown(x,
                      "the link rests at %.1f of %.1f GT/s, as idle GPUs do: look again under load",
-                     exam_value(link, "now_gt_s", 0), exam_value(link, "best_gt_s", 0));
+                     fact_number(link, "now_gt_s", 0), fact_number(link, "best_gt_s", 0));
     else
         find_link(x, device, link,
                   strcmp(subject, address) != 0 ? exam_format(x, "on the way to %s, ", address)
@@ -149,69 +133,64 @@ static void judge_link(struct exam *x, const json_t *device, const json_t *link)
 /* Devices whose link carries what is measured. */
 static bool is_pipe(const json_t *device)
 {
-    return !is_made_up(device) && exam_fits("ethernet|infiniband|gpu|nvme|accelerator|nvswitch",
-                                            exam_name(device, "kind"));
+    return !is_made_up(device) && fact_fits("ethernet|infiniband|gpu|nvme|accelerator|nvswitch",
+                                            fact_name(device, "kind"));
 }
 
 static bool links_of(struct exam *x, const json_t *device)
 {
-    const json_t *link = exam_fact(x, device, "link");
-    size_t i;
+    const json_t *own = exam_fact(x, device, "link");
 
-    if (link)
-        judge_link(x, device, link);
-    json_array_foreach (json_object_get(device, "uplinks"), i, link)
+    if (own)
+        judge_link(x, device, own);
+    FACT_EACH (json_object_get(device, "uplinks"), link)
         judge_link(x, device, link);
     return false;
 }
 
 static bool has_slot(const json_t *device)
 {
-    return is_pipe(device) && !exam_is(device, "kind", "nvswitch");
+    return is_pipe(device) && !fact_is(device, "kind", "nvswitch");
 }
 
 /* The device can do more than the slot that it is in. */
 static bool slot_of(struct exam *x, const json_t *device)
 {
-    const json_t *link = json_object_get(device, "link");
-    double gt_s = exam_value(link, "max_gt_s", 0), width = exam_value(link, "max_width", 0),
+    const json_t *link = exam_get(x, device, "link");
+    double gt_s = fact_number(link, "max_gt_s", 0), width = fact_number(link, "max_width", 0),
            most = width > 0 && width <= PCIE_WIDTH_MAX
                       ? framing_pcie_gbps(&(struct nic_pcie){gt_s, (unsigned)width, 0}) / 8
                       : 0,
-           path = exam_value(link, "best_gbytes_per_s", 0), ports = port_gbytes_per_s(x, device);
+           path = fact_number(link, "best_gbytes_per_s", 0), ports = port_gbytes_per_s(x, device);
     bool full =
-        exam_value(link, "best_gt_s", 0) >= gt_s && exam_value(link, "best_width", 0) >= width;
+        fact_number(link, "best_gt_s", 0) >= gt_s && fact_number(link, "best_width", 0) >= width;
 
-    exam_get(x, device, "link");
     if (!(path > 0) || !(most > 0))
         return exam_unknown(x, "what its slot can do: %s",
-                            json_is_object(link) ? exam_name(link, "best_gt_s_why")
-                                                 : exam_name(device, "link_why"));
+                            json_is_object(link) ? fact_name(link, "best_gt_s_why")
+                                                 : fact_name(device, "link_why"));
     if (full || path >= most || (ports > 0 && path > ports))
         return true;
-    if (is_nic(device) && !(ports > 0))
+    if (exam_is_nic(device) && !(ports > 0))
         return exam_unknown(
             x, "its slot offers less than it can do, and no rate of an active port is known");
     exam_found(x, "its slot offers x%.0f at %.1f GT/s of the x%.0f at %.1f GT/s that it can do",
-               exam_value(link, "best_width", 0), exam_value(link, "best_gt_s", 0), width, gt_s);
+               fact_number(link, "best_width", 0), fact_number(link, "best_gt_s", 0), width, gt_s);
     if (ports > 0)
-        exam_price(x, 1 - path / ports, "network bandwidth", "1 - %.4g/%.4g GB/s of the ports",
-                   path, ports);
+        exam_price_rest(x, path, ports, "network bandwidth", "GB/s of the ports");
     else
-        exam_price(x, 1 - path / most, "bandwidth of the device's link", "1 - %.4g/%.4g GB/s", path,
-                   most);
-    return exam_remedy(x, "move %s to a slot of x%.0f at %.1f GT/s", exam_judged(x), width, gt_s);
+        exam_price_rest(x, path, most, "bandwidth of the device's link", "GB/s");
+    return exam_remedy(x, "move {} to a slot of x%.0f at %.1f GT/s", width, gt_s);
 }
 
 /* ---- From device to device */
 
 static size_t count_gpus(const struct exam *x)
 {
-    const json_t *device;
-    size_t n = 0, i;
+    size_t n = 0;
 
-    json_array_foreach (exam_peek(x, "pci"), i, device)
-        n += is_gpu(device) && !is_made_up(device) &&
+    FACT_EACH (exam_peek(x, "pci"), device)
+        n += exam_is_gpu(device) && !is_made_up(device) &&
              !json_is_null(json_object_get(device, "link")); /* the processor's own */
     return n;
 }
@@ -226,15 +205,13 @@ static const char *neighbour(const struct exam *x, const char *address)
 {
     const json_t *const lists[] = {exam_peek(x, "proximity"), exam_peek(x, "gpus.pairs")};
     static const char *const keys[][2] = {{"gpu", "nic"}, {"a", "b"}};
-    const json_t *pair;
-    size_t i;
 
     for (int k = 0; k < 2; k++)
-        json_array_foreach (lists[k], i, pair)
+        FACT_EACH (lists[k], pair)
             for (int end = 0; end < 2; end++)
-                if (exam_fits("PIX|PXB", exam_name(pair, "relation")) &&
-                    exam_is(pair, keys[k][end], address))
-                    return exam_name(pair, keys[k][!end]);
+                if (fact_fits("PIX|PXB", fact_name(pair, "relation")) &&
+                    fact_is(pair, keys[k][end], address))
+                    return fact_name(pair, keys[k][!end]);
     return "";
 }
 
@@ -247,7 +224,7 @@ static bool guess_redirect(struct exam *x, const json_t *device, const json_t *o
 
     if (group && json_is_integer(others) && json_equal(group, others))
         return true;
-    exam_unknown(x, "acs_redirect: %s%s", exam_name(device, "acs_redirect_why"),
+    exam_unknown(x, "acs_redirect: %s%s", fact_name(device, "acs_redirect_why"),
                  group ? "; its IOMMU group hints that the kernel switched ACS on" : "")
         ->matters = group != NULL;
     return true;
@@ -260,18 +237,15 @@ static bool redirect_of(struct exam *x, const json_t *device)
 
     if (!*other)
         return false;
-    if (exam_is(device, "driver", "vfio-pci"))
+    if (fact_is(device, "driver", "vfio-pci"))
         return exam_not_applicable(
             x, "guests have it, and ACS keeps them apart: see peer-translation");
     redirect = exam_get(x, device, "acs_redirect");
     if (!redirect)
         return guess_redirect(x, device, exam_device(x, other));
-    if (json_is_true(redirect)) {
+    if (json_is_true(redirect))
         exam_found(x, "ACS sends its traffic to other devices through the root, not through their "
                       "switch");
-        exam_remedy(x, "sudo setpci -s %s ECAP_ACS+6.w=0000 (each port of the switch)",
-                    exam_name(json_object_get(device, "link"), "port"));
-    }
     return true;
 }
 
@@ -280,10 +254,7 @@ static bool redirect_of(struct exam *x, const json_t *device)
 
 static bool has_fast_adapter(const struct exam *x)
 {
-    const json_t *device;
-    size_t i;
-
-    json_array_foreach (exam_peek(x, "pci"), i, device)
+    FACT_EACH (exam_peek(x, "pci"), device)
         if (!is_made_up(device) && function_gbytes_per_s(x, device) >= FAST_GBYTES_PER_S)
             return true;
     return false;
@@ -294,7 +265,7 @@ static bool feels_translation(const struct exam *x, const json_t *device)
 {
     if (is_made_up(device))
         return false;
-    if (is_gpu(device))
+    if (exam_is_gpu(device))
         return json_is_object(json_object_get(device, "link")) &&
                (count_gpus(x) > 1 || has_fast_adapter(x));
     return function_gbytes_per_s(x, device) >= FAST_GBYTES_PER_S;
@@ -316,7 +287,7 @@ static bool translation_of(struct exam *x, const json_t *device)
                        json_string_value(type));
         if (function_gbytes_per_s(x, device) < TRANSLATION_GBYTES_PER_S) /* GPUs have no ports */
             r->cost = (struct exam_cost){.basis = EXAM_NOT_PRICED};
-        if (exam_is(exam_peek(x, "host"), "architecture", "aarch64"))
+        if (fact_is(exam_peek(x, "host"), "architecture", "aarch64"))
             exam_remedy(x, "boot with iommu.passthrough=1");
     } else if (!type && exam_get(x, device, "iommu_group")) {
         exam_fact(x, device, "iommu_type");
@@ -335,8 +306,8 @@ static bool node_of(struct exam *x, const json_t *device)
 {
     bool has;
 
-    if ((!is_gpu(device) && !is_nic(device)) || exam_is(device, "nature", "emulated") ||
-        exam_is(device, "nature", "paravirtual") || /* a thread of the host serves it */
+    if ((!exam_is_gpu(device) && !exam_is_nic(device)) || fact_is(device, "nature", "emulated") ||
+        fact_is(device, "nature", "paravirtual") || /* a thread of the host serves it */
         !exam_flag(x, device, "has_numa_node", &has))
         return false;
     if (!has) {
@@ -354,14 +325,14 @@ const struct exam_check exam_bus[] = {
      .question = "Does each PCIe link up to the root run at what both its ends can do?",
      .seen = "current_link_speed, current_link_width and max_* of each PCI function",
      .more = "load: idle GPUs rest at a low speed",
-     .pipes = "GPU copies|GPU peers|PCIe|GPU memory by RDMA|Network*|" EXAM_GROUP,
+     .pipes = EXAM_BUS,
      .which = is_pipe,
      .each = EXAM_DEVICES,
      .judge_one = links_of},
     {.id = "pcie-slot",
      .question = "Does each slot offer what its device, or the device's ports, can use?",
      .seen = "max_link_speed, max_link_width of the device and of the port above it",
-     .pipes = "GPU copies|GPU peers|PCIe|GPU memory by RDMA|Network*|" EXAM_GROUP,
+     .pipes = EXAM_BUS,
      .which = has_slot,
      .each = EXAM_DEVICES,
      .judge_one = slot_of},
@@ -373,6 +344,7 @@ const struct exam_check exam_bus[] = {
      .matters = true,
      .cost = {EXAM_CITED, 0.5, 0.59, .of = "bandwidth between hosts from GPU memory",
               .source = "https://github.com/NVIDIA/nccl-tests/issues/112"},
+     .remedy = "sudo setpci -s {link.port} ECAP_ACS+6.w=0000 (each port of the switch)",
      .metal = true,
      .when = has_gpus,
      .each = EXAM_DEVICES,
@@ -380,7 +352,7 @@ const struct exam_check exam_bus[] = {
     {.id = "iommu",
      .question = "Do GPUs and fast adapters reach memory without translation?",
      .seen = "/sys/kernel/iommu_groups/*/type",
-     .pipes = "GPU copies|GPU peers|PCIe|GPU memory by RDMA|Network*|" EXAM_GROUP,
+     .pipes = EXAM_BUS,
      .cost = {EXAM_CITED, 0, 0.2, .controlled = true, .of = "network bandwidth at 200 Gb/s",
               .source =
                   "https://www.kth.se/blogs/nslab/2023/05/our-recent-iommu-peerj-cs-article/"},
@@ -391,7 +363,7 @@ const struct exam_check exam_bus[] = {
     {.id = "device-node",
      .question = "Is it known which NUMA node each GPU and adapter is near?",
      .seen = "numa_node of each PCI function",
-     .pipes = "GPU copies|GPU peers|PCIe|GPU memory by RDMA|Network*|" EXAM_GROUP,
+     .pipes = EXAM_BUS,
      .remedy = "switch the NUMA nodes of PCIe devices on in the firmware",
      .when = has_nodes,
      .each = EXAM_DEVICES,

@@ -8,7 +8,7 @@
 /* A fact that NVML knows, or an unknown with the reason why there is no NVML. */
 static const json_t *fact_of(struct exam *x, const json_t *gpu, const char *path)
 {
-    const char *why = exam_string(exam_peek(x, "gpus.nvml_why"));
+    const char *why = fact_word(exam_peek(x, "gpus.nvml_why"));
     const json_t *value = exam_get(x, gpu, path);
 
     if (!value && *why)
@@ -18,22 +18,10 @@ static const json_t *fact_of(struct exam *x, const json_t *gpu, const char *path
     return value;
 }
 
-/* An adapter in hardware, which could reach GPU memory by itself. */
-static bool has_rdma(const struct exam *x)
-{
-    const json_t *device;
-    size_t i;
-
-    json_array_foreach (exam_peek(x, "rdma"), i, device)
-        if (exam_does_rdma(x, device) && exam_is_hardware(device))
-            return true;
-    return false;
-}
-
 /* Is there a device that would reach GPU memory: an adapter, or another GPU? */
 static bool has_reader(struct exam *x)
 {
-    return exam_nvidia_gpus(x) > 1 || has_rdma(x);
+    return exam_nvidia_gpus(x) > 1 || exam_has_adapter(x, exam_is_hardware);
 }
 
 /* ---- Each GPU */
@@ -42,7 +30,7 @@ static bool has_reader(struct exam *x)
 static bool driver_of(struct exam *x, const json_t *gpu)
 {
     const char *driver = exam_text(x, gpu, "driver"),
-               *maker = exam_name(exam_device(x, exam_judged(x)), "vendor_id");
+               *maker = fact_name(exam_device(x, exam_judged(x)), "vendor_id");
 
     if (!driver)
         return false;
@@ -68,10 +56,8 @@ static bool power_of(struct exam *x, const json_t *gpu)
                  *usual = limit ? fact_of(x, gpu, "power_default_watts") : NULL;
     double now = json_number_value(limit), best = json_number_value(usual);
 
-    if (usual && now < best) {
+    if (usual && now < best)
         exam_found(x, "the power limit is %.0f W, by default %.0f W", now, best);
-        exam_remedy(x, "sudo nvidia-smi -i %s -pl %.0f", exam_judged(x), best);
-    }
     return usual;
 }
 
@@ -89,14 +75,14 @@ static bool memory_of(struct exam *x, const json_t *gpu)
 {
     const json_t *errors = fact_of(x, gpu, "ecc_errors"),
                  *rows = errors ? exam_get(x, gpu, "remapped_rows") : NULL;
-    double uncorrected = exam_value(errors, "uncorrected", 0);
+    double uncorrected = fact_number(errors, "uncorrected", 0);
 
-    if (json_is_true(json_object_get(rows, "failed"))) {
+    if (fact_true(rows, "failed")) {
         exam_found(x, "no spare rows are left for faulty memory");
-        exam_remedy(x, "have GPU %s replaced", exam_judged(x));
-    } else if (json_is_true(json_object_get(rows, "pending"))) {
+        exam_remedy(x, "have GPU {} replaced");
+    } else if (fact_true(rows, "pending")) {
         exam_found(x, "faulty memory stays in use until the next reset");
-        exam_remedy(x, "sudo nvidia-smi -i %s -r", exam_judged(x));
+        exam_remedy(x, "sudo nvidia-smi -i {} -r");
     }
     if (uncorrected > 0)
         exam_found(x, "%.0f uncorrected memory errors since the driver was loaded", uncorrected);
@@ -105,18 +91,16 @@ static bool memory_of(struct exam *x, const json_t *gpu)
 
 static bool mig_of(struct exam *x, const json_t *gpu)
 {
-    const json_t *mig = fact_of(x, gpu, "mig"), *slice;
-    double sms = exam_value(gpu, "sms", 0), most = 0;
-    size_t i;
+    const json_t *mig = fact_of(x, gpu, "mig");
+    double sms = fact_number(gpu, "sms", 0), most = 0;
 
-    if (!json_is_true(json_object_get(mig, "enabled")))
+    if (!fact_true(mig, "enabled"))
         return mig;
-    json_array_foreach (json_object_get(mig, "instances"), i, slice)
-        most = fmax(most, exam_value(slice, "sms", 0));
+    FACT_EACH (json_object_get(mig, "instances"), slice)
+        most = fmax(most, fact_number(slice, "sms", 0));
     exam_found(x, "MIG is on: a program sees one slice of the GPU");
     if (sms > most && most > 0)
-        exam_price(x, 1 - most / sms, "GPU compute of one program", "1 - %.0f/%.0f multiprocessors",
-                   most, sms);
+        exam_price_rest(x, most, sms, "GPU compute of one program", "multiprocessors");
     return true;
 }
 
@@ -124,7 +108,7 @@ static bool mode_of(struct exam *x, const json_t *gpu)
 {
     const json_t *mode = fact_of(x, gpu, "compute_mode");
 
-    if (exam_is(gpu, "compute_mode", "prohibited"))
+    if (fact_is(gpu, "compute_mode", "prohibited"))
         exam_found(x, "compute mode \"prohibited\": no program can use it");
     return mode;
 }
@@ -135,13 +119,12 @@ static bool mode_of(struct exam *x, const json_t *gpu)
 
 static bool throttle_of(struct exam *x, const json_t *gpu)
 {
-    const json_t *reasons = fact_of(x, gpu, "clock_reasons"), *one;
-    size_t i;
+    const json_t *reasons = fact_of(x, gpu, "clock_reasons");
 
-    json_array_foreach (reasons, i, one)
-        if (exam_fits(SLOWDOWNS, exam_string(one)))
+    FACT_EACH (reasons, one)
+        if (fact_fits(SLOWDOWNS, fact_word(one)))
             return exam_found(x, "its clocks are held down now: %s", json_string_value(one));
-    if (exam_has_word(reasons, "idle"))
+    if (fact_has_word(reasons, "idle"))
         exam_unknown(x, "the GPU is idle: look again under load");
     return reasons;
 }
@@ -167,17 +150,17 @@ static bool ecc_of(struct exam *x, const json_t *gpu)
 static bool window_of(struct exam *x, const json_t *gpu)
 {
     const json_t *size = exam_fact(x, gpu, "bar1_bytes");
-    double bytes = json_number_value(size), best = exam_value(gpu, "bar1_best_bytes", 0);
+    double bytes = json_number_value(size), best;
 
     if (!size)
         return false;
-    exam_get(x, gpu, "bar1_best_bytes");
+    best = exam_value(x, gpu, "bar1_best_bytes", 0);
     if (bytes > 0 && best > bytes)
         exam_found(x, "other devices reach %.4g GiB of its memory at a time (BAR1), not %.4g GiB",
                    bytes / GIB, best / GIB);
     else if (json_is_false(exam_get(x, gpu, "bar1_covers_memory")))
         exam_found(x, "other devices reach %.4g of its %.4g GiB of memory at a time (BAR1)",
-                   bytes / GIB, exam_value(gpu, "memory_bytes", 0) / GIB);
+                   bytes / GIB, fact_number(gpu, "memory_bytes", 0) / GIB);
     return true;
 }
 
@@ -185,21 +168,20 @@ static bool window_of(struct exam *x, const json_t *gpu)
  * good. */
 static bool nvlink_of(struct exam *x, const json_t *gpu)
 {
-    const json_t *nvlink = fact_of(x, gpu, "nvlink"), *other;
-    double links = exam_value(nvlink, "links", 0), active = exam_value(nvlink, "active", 0),
+    const json_t *nvlink = fact_of(x, gpu, "nvlink");
+    double links = fact_number(nvlink, "links", 0), active = fact_number(nvlink, "active", 0),
            most = 0;
-    size_t i;
 
     if (!nvlink || !links || !active) /* none, or no bridge is on them */
         return false;
-    json_array_foreach (exam_peek(x, "gpus.devices"), i, other)
-        if (exam_is(other, "name", exam_name(gpu, "name")))
-            most = fmax(most, exam_value(json_object_get(other, "nvlink"), "active", 0));
+    FACT_EACH (exam_peek(x, "gpus.devices"), other)
+        if (fact_is(other, "name", fact_name(gpu, "name")))
+            most = fmax(most, fact_number(other, "nvlink.active", 0));
     if (active < links && active >= most) {
         exam_unknown(x, "whether more than %.0f of its %.0f NVLinks are wired", active, links);
     } else if (active < links) {
         exam_found(x, "%.0f NVLinks are active, on another of these GPUs %.0f", active, most);
-        exam_price(x, 1 - active / most, "NVLink bandwidth", "1 - %.0f/%.0f links", active, most);
+        exam_price_rest(x, active, most, "NVLink bandwidth", "links");
     }
     return true;
 }
@@ -211,7 +193,7 @@ static bool fabric_of(struct exam *x, const json_t *gpu)
 
     if (!json_is_object(fabric)) {
         /* beside NVSwitches, a GPU of which NVML was not asked may be in a fabric */
-        if (exam_value(exam_peek(x, "gpus"), "nvswitches", 0) > 0 &&
+        if (fact_number(exam_peek(x, "gpus"), "nvswitches", 0) > 0 &&
             !json_is_true(exam_peek(x, "gpus.nvml")))
             fact_of(x, gpu, "fabric");
         return false;
@@ -223,11 +205,11 @@ static bool fabric_of(struct exam *x, const json_t *gpu)
     if (strcmp(state, "completed") != 0) {
         exam_found(x, "the NVLink fabric is not ready (%s): CUDA cannot start", state);
         exam_remedy(x, "sudo systemctl restart nvidia-fabricmanager");
-    } else if (exam_value(fabric, "status", 0) > 0) {
+    } else if (fact_number(fabric, "status", 0) > 0) {
         exam_found(x, "the GPU could not join the NVLink fabric (error %.0f)",
-                   exam_value(fabric, "status", 0));
+                   fact_number(fabric, "status", 0));
     }
-    if (json_is_true(json_object_get(fabric, "degraded")))
+    if (fact_true(fabric, "degraded"))
         exam_found(x, "the NVLink fabric has lost bandwidth");
     return true;
 }
@@ -243,8 +225,7 @@ static bool lanes_of(struct exam *x, const json_t *gpu)
         return false;
     if (width < most) {
         exam_found(x, "the PCIe link runs at x%.0f of x%.0f lanes", width, most);
-        exam_price(x, 1 - width / most, "bandwidth of the PCIe link", "1 - %.0f/%.0f lanes", width,
-                   most);
+        exam_price_rest(x, width, most, "bandwidth of the PCIe link", "lanes");
     }
     return true;
 }
@@ -255,21 +236,21 @@ static bool judge_cuda(struct exam *x)
 {
     const json_t *works;
 
-    if (!exam_is(exam_machine(x), "source", "this machine"))
+    if (!fact_is(exam_machine(x), "source", "this machine"))
         return false;
     works = exam_fact(x, NULL, "gpus.cuda.works");
     if (json_is_false(works))
-        exam_found(x, "CUDA does not work: %s", exam_name(exam_peek(x, "gpus.cuda"), "works_why"));
+        exam_found(x, "CUDA does not work: %s", fact_name(exam_peek(x, "gpus.cuda"), "works_why"));
     return works;
 }
 
 static bool judge_peers(struct exam *x)
 {
-    const json_t *pairs = exam_peek(x, "gpus.pairs"), *pair, *first = NULL;
-    size_t i, refused = 0, known = 0, all = json_array_size(pairs);
+    const json_t *pairs = exam_peek(x, "gpus.pairs"), *first = NULL;
+    size_t refused = 0, known = 0, all = json_array_size(pairs);
 
-    json_array_foreach (pairs, i, pair) {
-        const char *read = exam_name(pair, "p2p_read");
+    FACT_EACH (pairs, pair) {
+        const char *read = fact_name(pair, "p2p_read");
 
         known += *read != 0;
         if (!*read || !strcmp(read, "ok"))
@@ -279,9 +260,9 @@ static bool judge_peers(struct exam *x)
     }
     if (refused)
         exam_found(x, "%zu of %zu pairs of GPUs have no peer access (%s and %s: %s)", refused, all,
-                   exam_name(first, "a"), exam_name(first, "b"), exam_name(first, "p2p_read"));
+                   fact_name(first, "a"), fact_name(first, "b"), fact_name(first, "p2p_read"));
     else if (all && !known)
-        exam_unknown(x, "%s", exam_name(json_array_get(pairs, 0), "p2p_read_why"));
+        exam_unknown(x, "%s", fact_name(json_array_get(pairs, 0), "p2p_read_why"));
     return all;
 }
 
@@ -289,7 +270,7 @@ static bool judge_rdma(struct exam *x)
 {
     const json_t *module, *dma_buf;
 
-    if (!has_rdma(x))
+    if (!exam_has_adapter(x, exam_is_hardware))
         return false;
     module = exam_get(x, NULL, "gpus.peer_memory_module");
     dma_buf = exam_get(x, NULL, "gpus.gpudirect.dma_buf");
@@ -339,6 +320,7 @@ const struct exam_check exam_gpu[] = {
      .question = "May each GPU draw its default power?",
      .seen = "NVML: enforced and default power limit",
      .pipes = "GPU matrix core|GPU memory|Training step",
+     .remedy = "sudo nvidia-smi -i {} -pl {power_default_watts}",
      .each = EXAM_NVIDIA,
      .judge_one = power_of},
     {.id = "gpu-throttle",

@@ -7,7 +7,7 @@
 /* An unknown with the reason where NVML cannot be asked. */
 static bool has_nvml(struct exam *x)
 {
-    const char *why = exam_string(exam_peek(x, "gpus.nvml_why"));
+    const char *why = fact_word(exam_peek(x, "gpus.nvml_why"));
 
     if (*why && json_is_null(exam_peek(x, "gpus.nvml")))
         return !exam_unknown(x, "%s", why);
@@ -76,16 +76,14 @@ static bool replays_of(struct exam *x, const json_t *gpu)
 {
     static const char *const replays[] = {"replays", NULL};
     static const struct exam_rate rate = {"pcie", replays, 10, 100, 100};
-    struct exam_span span;
-    enum exam_when when = has_nvml(x) ? exam_rate_when(x, gpu, &rate, &span) : EXAM_NOT_READ;
+    static const struct exam_event repeated[] = {
+        {.rate = &rate,
+         .found = "its PCIe link repeated {bad} packets {when}",
+         .undated = "repeated PCIe packets in"},
+        {.found = NULL}};
+    enum exam_when when = has_nvml(x) ? exam_events(x, gpu, repeated) : EXAM_NOT_READ;
 
-    if (when == EXAM_FEW)
-        return counts_all(x, gpu);
-    if (when == EXAM_UNDATED)
-        exam_share_undated(x, &span, "repeated PCIe packets in");
-    else if (when == EXAM_NOW)
-        exam_found(x, "its PCIe link repeated %.0f packets %s", span.bad, span.text);
-    return when != EXAM_NOT_READ;
+    return when == EXAM_FEW ? counts_all(x, gpu) : when != EXAM_NOT_READ;
 }
 
 const struct exam_check exam_gpu_counters[] = {
@@ -101,7 +99,7 @@ const struct exam_check exam_gpu_counters[] = {
     {.id = "gpu-replays",
      .question = "Does the PCIe link of each GPU rarely repeat packets?",
      .seen = "NVML, twice: PCIe replays; persistence mode",
-     .pipes = "GPU copies|GPU peers|PCIe|GPU memory by RDMA|Network*|" EXAM_GROUP,
+     .pipes = EXAM_BUS,
      .counts = true,
      .remedy = "reseat {}, and look at its riser, cable and retimer",
      .each = EXAM_NVIDIA,

@@ -4,23 +4,17 @@
 
 #include "harness/exam/exam.h"
 
-static bool is_nic(const json_t *device)
-{
-    return exam_fits("infiniband|ethernet", exam_name(device, "kind"));
-}
-
 static bool is_given(const json_t *device)
 {
-    return exam_fits("passthrough|sriov-vf", exam_name(device, "nature"));
+    return fact_fits("passthrough|sriov-vf", fact_name(device, "nature"));
 }
 
 static size_t count_gpus(const struct exam *x)
 {
-    const json_t *device;
-    size_t i, n = 0;
+    size_t n = 0;
 
-    json_array_foreach (exam_peek(x, "pci"), i, device)
-        n += is_given(device) && exam_is(device, "kind", "gpu");
+    FACT_EACH (exam_peek(x, "pci"), device)
+        n += is_given(device) && exam_is_gpu(device);
     return n;
 }
 
@@ -34,7 +28,7 @@ static bool judge_topology(struct exam *x)
 {
     bool there;
 
-    if (*exam_name(exam_peek(x, "library_settings"), "NCCL_TOPO_FILE"))
+    if (*exam_variable(x, "NCCL_TOPO_FILE"))
         return true;
     if (!exam_flag(x, NULL, "gpus.nccl_topology_file", &there))
         return false;
@@ -63,18 +57,15 @@ static void judge_in_guest(struct exam *x, const json_t *adapter)
 
 static bool is_lent(const json_t *device)
 {
-    return exam_is(device, "driver", "vfio-pci");
+    return fact_is(device, "driver", "vfio-pci");
 }
 
 /* A GPU below the adapter's switch that guests have, too. */
 static bool has_lent_gpu(const struct exam *x, const char *adapter)
 {
-    const json_t *pair;
-    size_t i;
-
-    json_array_foreach (exam_peek(x, "proximity"), i, pair)
-        if (exam_is(pair, "nic", adapter) && exam_fits("PIX|PXB", exam_name(pair, "relation")) &&
-            is_lent(exam_device(x, exam_name(pair, "gpu"))))
+    FACT_EACH (exam_peek(x, "proximity"), pair)
+        if (fact_is(pair, "nic", adapter) && fact_fits("PIX|PXB", fact_name(pair, "relation")) &&
+            is_lent(exam_device(x, fact_name(pair, "gpu"))))
             return true;
     return false;
 }
@@ -95,8 +86,8 @@ static bool judge_on_host(struct exam *x, const json_t *adapter)
         return false;
     if (!direct) {
         exam_found(x, "its ports stop what is translated (no DirectTrans): " CAN_PASS);
-        return exam_remedy(x, "sudo setpci -s %s ECAP_ACS+6.w=005d (each port of the switch)",
-                           exam_name(json_object_get(adapter, "link"), "port"));
+        return exam_remedy(
+            x, "sudo setpci -s {link.port} ECAP_ACS+6.w=005d (each port of the switch)");
     }
     services = exam_fact(x, adapter, "translation_services");
     if (json_is_string(services))
@@ -110,9 +101,9 @@ static bool judge_on_host(struct exam *x, const json_t *adapter)
 /* The Ethernet function of Hyper-V carries no RDMA. */
 static bool does_rdma(const struct exam *x, const json_t *device)
 {
-    const json_t *rdma = exam_one_of(exam_peek(x, "rdma"), "pci", exam_name(device, "address"));
+    const json_t *rdma = fact_one_of(exam_peek(x, "rdma"), "pci", fact_name(device, "address"));
 
-    return rdma ? exam_does_rdma(x, rdma) : exam_is(device, "kind", "infiniband");
+    return rdma ? exam_does_rdma(x, rdma) : fact_is(device, "kind", "infiniband");
 }
 
 static bool translation_of(struct exam *x, const json_t *device)
@@ -144,7 +135,7 @@ const struct exam_check exam_guests[] = {
      .cost = {EXAM_CITED, 0.44, 0.44, .of = "allreduce bandwidth between guests",
               .source = "https://github.com/NVIDIA/nccl/issues/949"},
      .remedy = "sudo mlxconfig -d {} set ATS_ENABLED=1, then a cold start",
-     .which = is_nic,
+     .which = exam_is_nic,
      .each = EXAM_DEVICES,
      .judge_one = translation_of},
     {.id = NULL},

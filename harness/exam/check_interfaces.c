@@ -9,29 +9,6 @@
 /* So many times below the fastest, an interface is there for other things. */
 #define SLOW 4
 
-static double fastest(const struct exam *x)
-{
-    const json_t *nic;
-    double most = 0;
-    size_t i;
-
-    json_array_foreach (exam_peek(x, "network"), i, nic)
-        most = fmax(most, exam_nic_gbits(nic));
-    return most;
-}
-
-/* RDMA in software goes by the interfaces, and is no reason to leave them out. */
-static bool has_adapters(const struct exam *x)
-{
-    const json_t *device;
-    size_t i;
-
-    json_array_foreach (exam_peek(x, "rdma"), i, device)
-        if (exam_does_rdma(x, device))
-            return true;
-    return false;
-}
-
 /* ---- What variables name */
 
 /* How a list of names is written. */
@@ -55,42 +32,25 @@ static const struct chooser {
     {"NCCL_IB_HCA", PREFIXES, false, true, "bandwidth of NCCL", NULL},
 };
 
-static const char *value_of(const struct exam *x, const char *name)
-{
-    return exam_name(exam_peek(x, "library_settings"), name);
-}
-
 /* What the list names, of this machine. */
 struct chosen {
     size_t n, adapters, here; /* here: that lead to no other host */
     double gbits;             /* of the fastest; 0: not known */
 };
 
-static double port_gbits(const json_t *device)
-{
-    const json_t *port;
-    double most = 0;
-    size_t i;
-
-    json_array_foreach (json_object_get(device, "ports"), i, port)
-        if (exam_is_active(port))
-            most = fmax(most, exam_value(port, "rate_gbits_per_s", 0));
-    return most;
-}
-
 /* By which no other host is reached: loopback, and bridges that containers and guests of this host
  * are on. */
 static bool stays_here(const json_t *nic)
 {
-    return exam_is(nic, "kind", "loopback") ||
-           (exam_is(nic, "kind", "bridge") &&
-            exam_fits("docker*|br-????????????|podman*|cni*|lxcbr*|lxdbr*|virbr*",
-                      exam_name(nic, "name")));
+    return fact_is(nic, "kind", "loopback") ||
+           (fact_is(nic, "kind", "bridge") &&
+            fact_fits("docker*|br-????????????|podman*|cni*|lxcbr*|lxdbr*|virbr*",
+                      fact_name(nic, "name")));
 }
 
 static bool names_it(const char *entry, bool exact, const json_t *one)
 {
-    const char *name = exam_name(one, "name");
+    const char *name = fact_name(one, "name");
 
     return exact ? !strcmp(name, entry) : !strncmp(name, entry, strlen(entry));
 }
@@ -99,42 +59,27 @@ static bool names_it(const char *entry, bool exact, const json_t *one)
 static void choose(const struct exam *x, const struct chooser *by, const char *entry, bool exact,
                    struct chosen *c)
 {
-    size_t i;
-    const json_t *one;
-
-    json_array_foreach (exam_peek(x, "network"), i, one)
+    FACT_EACH (exam_peek(x, "network"), one)
         /* the kernel does not know the state of loopback and of tunnels, which carry what they get */
-        if (by->interfaces && exam_fits("up|unknown", exam_name(one, "state")) &&
+        if (by->interfaces && fact_fits("up|unknown", fact_name(one, "state")) &&
             names_it(entry, exact, one)) {
             c->n++;
             c->gbits = fmax(c->gbits, exam_nic_gbits(one));
             c->here += stays_here(one);
         }
-    json_array_foreach (exam_peek(x, "rdma"), i, one)
-        if (by->adapters && port_gbits(one) > 0 && names_it(entry, exact, one)) {
+    FACT_EACH (exam_peek(x, "rdma"), one)
+        if (by->adapters && exam_port_gbits(one) > 0 && names_it(entry, exact, one)) {
             c->n++;
-            c->gbits = fmax(c->gbits, port_gbits(one));
+            c->gbits = fmax(c->gbits, exam_port_gbits(one));
             c->adapters++;
         }
-}
-
-static double fastest_port(const struct exam *x)
-{
-    const json_t *device;
-    double most = 0;
-    size_t i;
-
-    json_array_foreach (exam_peek(x, "rdma"), i, device)
-        if (exam_does_rdma(x, device))
-            most = fmax(most, port_gbits(device));
-    return most;
 }
 
 /* False: none is named. Lists of what is left out, of networks, and "all" choose among all that
  * there are. */
 static bool read_choice(const struct exam *x, const struct chooser *by, struct chosen *c)
 {
-    const char *list = value_of(x, by->name);
+    const char *list = exam_variable(x, by->name);
     bool exact = by->syntax != PREFIXES || *list == '=';
     char entry[64]; /* what is longer than a name is a name that nothing has */
 
@@ -160,28 +105,29 @@ static bool goes_elsewhere(const struct exam *x, const struct chooser *by)
 
     for (size_t i = 0; by->instead && i < sizeof(choosers) / sizeof(*choosers); i++)
         if (!strcmp(choosers[i].name, by->instead) && read_choice(x, &choosers[i], &c))
-            return c.gbits > 0 && fastest(x) < SLOW * c.gbits;
+            return c.gbits > 0 && exam_fastest_nic(x) < SLOW * c.gbits;
     return false;
 }
 
 static void judge_choice(struct exam *x, const struct chooser *by, const struct chosen *c)
 {
-    double ports = by->adapters ? fastest_port(x) : 0, best = ports > 0 ? ports : fastest(x);
-    const char *value = value_of(x, by->name);
+    double ports = by->adapters ? exam_fastest_port(x) : 0,
+           best = ports > 0 ? ports : exam_fastest_nic(x);
+    const char *value = exam_variable(x, by->name);
 
     exam_about(x, by->name);
     if (!c->n) {
         exam_found(x, "with its value \"%.40s\", it names none that is up here", value);
-        exam_remedy(x, "unset %s, or name one of: ip -br link; ibv_devices", by->name);
+        exam_remedy(x, "unset {}, or name one of: ip -br link; ibv_devices");
         return;
     }
     if (c->n == c->here) {
         exam_found(x, "with its value \"%.40s\", it names no way to another host", value);
-        exam_remedy(x, "unset %s, or name one that leads to the other hosts: ip route", by->name);
+        exam_remedy(x, "unset {}, or name one that leads to the other hosts: ip route");
         return;
     }
     /* Sockets only set connections up where adapters carry the data. */
-    if ((!by->adapters && has_adapters(x)) || goes_elsewhere(x, by))
+    if ((!by->adapters && exam_has_adapter(x, NULL)) || goes_elsewhere(x, by))
         return;
     if (ports > 0 && !c->adapters)
         exam_found(x, "with its value \"%.40s\", it names no RDMA adapter: sockets", value);
@@ -194,7 +140,7 @@ static void judge_choice(struct exam *x, const struct chooser *by, const struct 
     } else
         return;
     if (c->gbits > 0 && c->gbits < best)
-        exam_price(x, 1 - c->gbits / best, by->of, "1 - %.4g/%.4g Gb/s", c->gbits, best);
+        exam_price_rest(x, c->gbits, best, by->of, "Gb/s");
 }
 
 static bool judge_chosen(struct exam *x)
@@ -217,27 +163,26 @@ static bool judge_chosen(struct exam *x)
 static bool judge_default(struct exam *x)
 {
     const json_t *names, *first;
-    double rate, best = fastest(x);
+    double rate, best = exam_fastest_nic(x);
 
-    if (has_adapters(x) || best <= 0)
+    if (exam_has_adapter(x, NULL) || best <= 0)
         return false;
     names = exam_fact(x, NULL, "tcp.default_interfaces");
-    first = exam_nic(x, exam_string(json_array_get(names, 0)));
+    first = exam_nic(x, fact_word(json_array_get(names, 0)));
     if (!first)
         return false;
-    rate = exam_nic_gbits(first);
-    exam_get(x, first, "speed_gbits_per_s");
+    rate = exam_nic_speed(x, first);
     if (rate <= 0)
         return exam_unknown(x, "the default route is by %s, whose speed is not known",
-                            exam_name(first, "name"));
+                            fact_name(first, "name"));
     for (size_t i = 0; i < sizeof(choosers) / sizeof(*choosers); i++)
-        if (choosers[i].interfaces && *value_of(x, choosers[i].name))
+        if (choosers[i].interfaces && *exam_variable(x, choosers[i].name))
             return true; /* chosen-interface looks at what they name */
     if (best >= SLOW * rate) {
         exam_found(x, "the default route is by %s, %.4g Gb/s; the fastest has %.4g",
-                   exam_name(first, "name"), rate, best);
-        exam_price(x, 1 - rate / best, "bandwidth of programs that are not told an interface",
-                   "1 - %.4g/%.4g Gb/s", rate, best);
+                   fact_name(first, "name"), rate, best);
+        exam_price_rest(x, rate, best, "bandwidth of programs that are not told an interface",
+                        "Gb/s");
     }
     return true;
 }
@@ -247,26 +192,25 @@ static bool judge_default(struct exam *x)
 /* One that carries packets of its own network: no tunnel, and no wireless line beside a cable. */
 static bool takes_part(const json_t *nic)
 {
-    return (exam_nic_is_real(nic) && !exam_is(nic, "kind", "wifi")) ||
-           (exam_is(nic, "kind", "bond") && exam_is(nic, "state", "up"));
+    return (exam_nic_is_real(nic) && !fact_is(nic, "kind", "wifi")) ||
+           (fact_is(nic, "kind", "bond") && fact_is(nic, "state", "up"));
 }
 
 /* Beside RDMA, IP over InfiniBand sets connections up, and carries no data. */
 static bool is_ipoib(const json_t *nic)
 {
-    return exam_is(nic, "kind", "infiniband");
+    return fact_is(nic, "kind", "infiniband");
 }
 
 /* Linux answers for all its addresses on each interface, and sends by the first: who set arp_ignore
  * has thought of it, and routes by the address of the sender. */
 static void judge_subnet(struct exam *x, const json_t *names)
 {
-    const json_t *name, *nic, *first = NULL, *second = NULL;
+    const json_t *nic, *first = NULL, *second = NULL;
     double own, best = 0, arp = 0;
-    size_t i;
 
-    json_array_foreach (names, i, name) {
-        nic = exam_nic(x, exam_string(name));
+    FACT_EACH (names, name) {
+        nic = exam_nic(x, fact_word(name));
         if (!nic || !takes_part(nic))
             continue;
         if (first && !second)
@@ -276,8 +220,8 @@ static void judge_subnet(struct exam *x, const json_t *names)
     }
     if (!second)
         return;
-    exam_about(x, exam_name(first, "name"));
-    if (is_ipoib(first) && is_ipoib(second) && has_adapters(x)) {
+    exam_about(x, fact_name(first, "name"));
+    if (is_ipoib(first) && is_ipoib(second) && exam_has_adapter(x, NULL)) {
         exam_fine(x);
         return;
     }
@@ -289,27 +233,25 @@ static void judge_subnet(struct exam *x, const json_t *names)
     }
     if (!exam_metal(x)) {
         exam_unknown(x, "%s is in its network, too: whether the hypervisor keeps them apart",
-                     exam_name(second, "name"));
+                     fact_name(second, "name"));
         return;
     }
     exam_found(x, "%s is in its network, too: packets leave by one and may come by either",
-               exam_name(second, "name"));
+               fact_name(second, "name"));
     own = exam_nic_gbits(first);
     if (own > 0 && own < best)
-        exam_price(x, 1 - own / best, "bandwidth within that network",
-                   "1 - %.4g/%.4g Gb/s: the first sends", own, best);
+        exam_price_rest(x, own, best, "bandwidth within that network", "Gb/s: the first sends");
 }
 
 static bool judge_subnets(struct exam *x)
 {
-    const json_t *lists = exam_list(x, "tcp.shared_subnets"), *names, *nic;
-    size_t i;
+    const json_t *lists = exam_list(x, "tcp.shared_subnets");
 
-    json_array_foreach (lists, i, names)
+    FACT_EACH (lists, names)
         judge_subnet(x, names);
-    json_array_foreach (exam_peek(x, "network"), i, nic) {
-        exam_about(x, exam_name(nic, "name"));
-        if (lists && takes_part(nic) && !exam_has(x, exam_name(nic, "name")))
+    FACT_EACH (exam_peek(x, "network"), nic) {
+        exam_about(x, fact_name(nic, "name"));
+        if (lists && takes_part(nic) && !exam_has(x, fact_name(nic, "name")))
             exam_fine(x);
     }
     return false;

@@ -8,23 +8,19 @@
 #include "core/matrix/library.h"
 #include "harness/exam/exam.h"
 
-static const char *value_of(const struct exam *x, const char *name)
-{
-    return exam_name(exam_peek(x, "library_settings"), name);
-}
-
 /* ---- Ways that are switched off */
+
+static bool has_active_port(const json_t *device)
+{
+    FACT_EACH (json_object_get(device, "ports"), port)
+        if (exam_is_active(port))
+            return true;
+    return false;
+}
 
 static bool has_active_adapter(struct exam *x)
 {
-    const json_t *device, *port;
-    size_t i, k;
-
-    json_array_foreach (exam_peek(x, "rdma"), i, device)
-        json_array_foreach (json_object_get(device, "ports"), k, port)
-            if (exam_is_active(port) && exam_does_rdma(x, device))
-                return true;
-    return false;
+    return exam_has_adapter(x, has_active_port);
 }
 
 static bool has_gpus(struct exam *x)
@@ -80,7 +76,7 @@ static const struct steering {
 static void judge_kernels(struct exam *x)
 {
     static const char name[] = "OPENBLAS_CORETYPE";
-    const char *asked = value_of(x, name), *better;
+    const char *asked = exam_variable(x, name), *better;
     const struct cpu_features features = {
         .avx2 = has_feature(x, "avx2"),
         .fma = has_feature(x, "fma"),
@@ -92,7 +88,7 @@ static void judge_kernels(struct exam *x)
     if (better) {
         exam_about(x, name);
         exam_found(x, "with its value \"%.40s\", OpenBLAS leaves vector units unused", asked);
-        exam_remedy(x, "export %s=%s", name, better);
+        exam_remedy(x, "export {}=%s", better);
     }
 }
 
@@ -101,9 +97,9 @@ static void judge_variables(struct exam *x, bool sockets)
 {
     for (size_t i = 0; i < sizeof(steering) / sizeof(*steering); i++) {
         const struct steering *s = &steering[i];
-        const char *value = value_of(x, s->name);
+        const char *value = exam_variable(x, s->name);
 
-        if (s->sockets != sockets || !*value || !exam_fits(s->values, value) ||
+        if (s->sockets != sockets || !*value || !fact_fits(s->values, value) ||
             (s->applies && !s->applies(x)))
             continue;
         exam_about(x, s->name);
@@ -166,7 +162,7 @@ static bool judge_settings(struct exam *x)
  * said to be larger. */
 static bool is_one_place(const struct exam *x)
 {
-    const char *bind = value_of(x, "OMP_PROC_BIND"), *places = value_of(x, "OMP_PLACES");
+    const char *bind = exam_variable(x, "OMP_PROC_BIND"), *places = exam_variable(x, "OMP_PLACES");
 
     return (!strcasecmp(bind, "primary") || !strcasecmp(bind, "master")) &&
            (!*places || !strcasecmp(places, "cores") || !strcasecmp(places, "threads"));
@@ -189,22 +185,21 @@ static bool judge_threads(struct exam *x)
     if (allowed > 0 && allowed < cores)
         cores = allowed;
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-        double threads = atof(value_of(x, names[i]));
+        double threads = atof(exam_variable(x, names[i]));
 
         if (threads < 1 || threads >= cores)
             continue;
         exam_about(x, names[i]);
         exam_found(x, "libraries use %.0f threads of a process, on %.0f cores", threads, cores);
-        exam_price(x, 1 - threads / cores, "CPU compute of a process alone on the machine",
-                   "1 - %.0f/%.0f cores", threads, cores);
-        exam_remedy(x, "export %s=%.0f, divided by the processes of the host", names[i], cores);
+        exam_price_rest(x, threads, cores, "CPU compute of a process alone on the machine",
+                        "cores");
+        exam_remedy(x, "export {}=%.0f, divided by the processes of the host", cores);
     }
     if (is_one_place(x) && cores > 1) {
         exam_about(x, "OMP_PROC_BIND");
         exam_found(x, "with its value \"%.40s\", all threads of a process share one core",
-                   value_of(x, "OMP_PROC_BIND"));
-        exam_price(x, 1 - 1 / cores, "CPU compute of a process alone on the machine",
-                   "1 - 1/%.0f cores", cores);
+                   exam_variable(x, "OMP_PROC_BIND"));
+        exam_price_rest(x, 1, cores, "CPU compute of a process alone on the machine", "cores");
     }
     exam_about(x, "environment");
     return true;

@@ -18,15 +18,9 @@ static size_t count_gpus(const struct exam *x)
 /* Devices that the host has and the container was not given register nothing. */
 static bool has_rdma(struct exam *x)
 {
-    const json_t *device;
-    size_t i;
-
     if (exam_contained(x) && json_is_false(exam_peek(x, "process.verbs_device_opens")))
         return false;
-    json_array_foreach (exam_peek(x, "rdma"), i, device)
-        if (exam_does_rdma(x, device) || exam_is(device, "nature", "software"))
-            return true;
-    return false;
+    return exam_has_adapter(x, NULL) || fact_one_of(exam_peek(x, "rdma"), "nature", "software");
 }
 
 /* Nodes of memory alone have no CPU that balancing could move a page to. */
@@ -149,7 +143,7 @@ const struct exam_check exam_limits[] = {
     {.id = "locked-memory",
      .question = "May programs lock the memory that RDMA needs?",
      .seen = "/proc/self/limits, CapEff in /proc/self/status",
-     .pipes = "Network*|GPU memory by RDMA|" EXAM_GROUP,
+     .pipes = EXAM_LINES,
      .remedy = "ulimit -l unlimited (docker: --ulimit memlock=-1)",
      .when = has_rdma,
      .subject = "process",

@@ -8,8 +8,8 @@
 /* Ports whose line is the machine's own, or was given to it whole. */
 static bool has_line(const json_t *nic)
 {
-    return exam_nic_is_real(nic) && exam_is(nic, "kind", "ethernet") &&
-           (exam_is(nic, "nature", "physical") || exam_is(nic, "nature", "passthrough"));
+    return exam_nic_is_real(nic) && fact_is(nic, "kind", "ethernet") &&
+           (fact_is(nic, "nature", "physical") || fact_is(nic, "nature", "passthrough"));
 }
 
 /* ---- Rate */
@@ -19,24 +19,23 @@ static bool has_line(const json_t *nic)
 
 /* What the other end can do; 0: not known. mlx5_core reads its word by a table that ends at 100 Gb/s,
  * and what is slower than the line runs is no such word. */
-static double partner_of(const json_t *nic, const json_t *line, double speed)
+static double partner_of(struct exam *x, const json_t *nic, double speed)
 {
-    double partner = exam_value(line, "partner_gbits_per_s", 0);
+    const char *driver = fact_word(exam_get(x, nic, "driver"));
+    double partner = fact_number(nic, "line.partner_gbits_per_s", 0);
 
-    if (exam_is(nic, "driver", "mlx5_core") && exam_value(line, "own_gbits_per_s", 0) >= 200)
+    if (!strcmp(driver, "mlx5_core") && fact_number(nic, "line.own_gbits_per_s", 0) >= 200)
         return 0;
     return partner < speed ? 0 : partner;
 }
 
 static bool judge_rate(struct exam *x, const json_t *nic, double speed)
 {
-    const json_t *line = json_object_get(nic, "line");
-    double own = exam_value(line, "own_gbits_per_s", 0),
-           offered = exam_value(line, "offered_gbits_per_s", 0),
-           partner = partner_of(nic, line, speed), can = fmin(own, partner);
+    double own = fact_number(nic, "line.own_gbits_per_s", 0),
+           offered = fact_number(nic, "line.offered_gbits_per_s", 0),
+           partner = partner_of(x, nic, speed), can = fmin(own, partner);
     bool less = offered > 0 && offered < can;
 
-    exam_get(x, nic, "driver");
     if (speed >= own)
         return true;
     if (partner <= 0)
@@ -47,9 +46,9 @@ static bool judge_rate(struct exam *x, const json_t *nic, double speed)
     if (speed < can) {
         exam_found(x, "its line runs at %.4g Gb/s; both ends could do %.4g%s", speed, can,
                    less ? ", and it offers less" : "");
-        exam_price(x, 1 - speed / can, "network bandwidth", "1 - %.4g/%.4g Gb/s", speed, can);
+        exam_price_rest(x, speed, can, "network bandwidth", "Gb/s");
         if (less)
-            exam_remedy(x, "sudo ethtool -s %s autoneg on", exam_judged(x));
+            exam_remedy(x, "sudo ethtool -s {} autoneg on");
     }
     return true;
 }
@@ -57,18 +56,17 @@ static bool judge_rate(struct exam *x, const json_t *nic, double speed)
 static bool rate_of(struct exam *x, const json_t *nic)
 {
     const json_t *line = exam_fact(x, nic, "line");
-    double speed, own = exam_value(line, "own_gbits_per_s", 0);
+    double speed, own = fact_number(line, "own_gbits_per_s", 0);
 
     if (!line || !exam_number(x, nic, "speed_gbits_per_s", &speed))
         return false;
     if (own > 0 && ASIDE * own <= exam_fastest(x))
         return exam_not_applicable(x, "it could do %.4g Gb/s beside %.4g of others", own,
                                    exam_fastest(x));
-    if (exam_value(line, "full_duplex", 1) >= 1)
+    if (fact_number(line, "full_duplex", 1) >= 1)
         return judge_rate(x, nic, speed);
     exam_found(x, "half duplex: it sends or receives, and never does both");
-    return exam_remedy(x, "sudo ethtool -s %s autoneg on, and the same on the switch's port",
-                       exam_judged(x));
+    return exam_remedy(x, "sudo ethtool -s {} autoneg on, and the same on the switch's port");
 }
 
 /* ---- Pause frames */
@@ -106,7 +104,7 @@ static bool is_brief(const json_t *nic, const struct pauses *p, double count, do
     if (!p->timed)
         return false;
     return (seconds < LONG_SECONDS && count <= PAUSED_AT_ONCE * seconds) ||
-           (seconds < COPIED_SECONDS && exam_is(nic, "driver", "bnxt_en"));
+           (seconds < COPIED_SECONDS && fact_is(nic, "driver", "bnxt_en"));
 }
 
 /* Between the readings; or since a boot of today; else few in an hour, or not known when. */
@@ -116,8 +114,8 @@ static void date_pauses(struct exam *x, const json_t *nic, const char *key, stru
     double unit = p->timed ? 1e-6 : 1, grown, watched = exam_watched(x), uptime, total;
     bool known = exam_grown(x, nic, "pause_counters", keys, &grown);
 
-    uptime = exam_value(exam_peek(x, "load"), "uptime_seconds", 0);
-    total = unit * exam_value(json_object_get(nic, "pause_counters"), key, 0);
+    uptime = fact_number(exam_peek(x, "load"), "uptime_seconds", 0);
+    total = unit * fact_number(json_object_get(nic, "pause_counters"), key, 0);
     p->count = total;
     p->per = uptime;
     p->when = EXAM_UNDATED;
@@ -223,8 +221,7 @@ static void find_pauses(struct exam *x, const struct pauses *p)
                p->per < 100, p->per)
         ->cost.low = 0;
     if (received)
-        exam_remedy(x, "look for the full port or slow receiver behind the switch of %s",
-                    exam_judged(x));
+        exam_remedy(x, "look for the full port or slow receiver behind the switch of {}");
 }
 
 static bool pauses_of(struct exam *x, const json_t *nic)
@@ -257,7 +254,7 @@ const struct exam_check exam_lines[] = {
      .question = "Does each Ethernet port run as fast as both its ends can?",
      .seen = "ethtool's ioctl: what both ends offer, duplex; /sys/class/net/*/speed",
      .more = "the switch: what its port allows",
-     .pipes = "Network*|GPU memory by RDMA|" EXAM_GROUP,
+     .pipes = EXAM_LINES,
      .remedy = "replace the cable of {}, and look at the switch's port",
      .which = has_line,
      .each = EXAM_NICS,
@@ -266,7 +263,7 @@ const struct exam_check exam_lines[] = {
      .question = "Do Ethernet ports and their switches rarely stop each other?",
      .seen = "ethtool's ioctl, twice: the driver's counters of pause frames, also by priority",
      .more = "the switch: its port's counters of pause frames (PFC)",
-     .pipes = "Network*|GPU memory by RDMA|" EXAM_GROUP,
+     .pipes = EXAM_LINES,
      .counts = true,
      .remedy = "look at what slows this host's receiving by {}: PCIe link, IOMMU, memory, CPUs",
      .each = EXAM_NICS,

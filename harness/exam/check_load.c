@@ -85,8 +85,8 @@ static bool judge_throttled(struct exam *x)
     if (!counters)
         return false;
     when = exam_part_when(x, exam_peek(x, "virtualization.limits"), &pauses,
-                          exam_value(counters, "throttled_periods", 0),
-                          exam_value(counters, "periods", 0), &span);
+                          fact_number(counters, "throttled_periods", 0),
+                          fact_number(counters, "periods", 0), &span);
     if (when == EXAM_NOW)
         exam_found(x, "the CPU quota paused it in %.0f %% of its periods of work, %s",
                    100 * span.bad / span.all, span.text);
@@ -105,7 +105,7 @@ static bool judge_isolated(struct exam *x)
                *allowed =
                    isolated ? exam_text(x, NULL, "virtualization.limits.allowed_cpus") : NULL;
 
-    if (allowed && exam_common(isolated, allowed))
+    if (allowed && fact_common(isolated, allowed))
         exam_found(x, "of its CPUs %s, the kernel isolates %s: threads there are not balanced",
                    allowed, isolated);
     return allowed;
@@ -122,17 +122,16 @@ static bool judge_isolated(struct exam *x)
 
 static bool judge_idle(struct exam *x)
 {
-    const json_t *states = exam_fact(x, NULL, "cpu.idle.states"), *state, *deepest = NULL;
+    const json_t *states = exam_fact(x, NULL, "cpu.idle.states"), *deepest = NULL;
     const char *driver, *name;
     double most = 0;
-    size_t i;
 
-    json_array_foreach (states, i, state) {
+    FACT_EACH (states, state) {
         double us;
 
         if (!exam_number(x, state, "exit_latency_us", &us))
             return false;
-        if (!json_is_true(json_object_get(state, "disabled")) && us > most) {
+        if (!fact_true(state, "disabled") && us > most) {
             most = us;
             deepest = state;
         }
@@ -142,7 +141,7 @@ static bool judge_idle(struct exam *x)
     driver = exam_text(x, NULL, "cpu.idle.driver");
     if (!driver)
         return false;
-    name = exam_name(deepest, "name");
+    name = fact_name(deepest, "name");
     if (*name == 'C' && atoi(name + 1) >= 7) /* "C8", "C10", "C7s": of no server of today */
         return exam_not_applicable(x, "notebooks and desktops rest in %s: --measure=idle-states",
                                    name);
@@ -159,7 +158,7 @@ const struct exam_check exam_load[] = {
     {.id = "other-load",
      .question = "Are the CPUs free of other programs?",
      .seen = "/proc/loadavg: tasks of the last minute, and tasks that run now",
-     .pipes = "Matrix core|Memory|Caches|Latency|Copies|Between two processes|Network*|" EXAM_GROUP,
+     .pipes = EXAM_CPUS,
      .measured = "*",
      .remedy = "stop them, or measure when they are done (to see them: top -b -n1 | head -15)",
      .subject = "processor",
@@ -167,7 +166,7 @@ const struct exam_check exam_load[] = {
     {.id = "steal",
      .question = "Does the hypervisor leave the guest its CPU time?",
      .seen = "steal in /proc/stat, twice",
-     .pipes = "Matrix core|Memory|Caches|Latency|Copies|Between two processes|Network*|" EXAM_GROUP,
+     .pipes = EXAM_CPUS,
      .measured = "*",
      .remedy = "on the host, give the guest CPUs of its own (virsh vcpupin)",
      .subject = "processor",
@@ -175,14 +174,14 @@ const struct exam_check exam_load[] = {
     {.id = "throttled",
      .question = "Is the control group rarely paused because its quota was used up?",
      .seen = "nr_throttled in cpu.stat of the control groups, twice",
-     .pipes = "Matrix core|Memory|Caches|Latency|Copies|Between two processes|Network*|" EXAM_GROUP,
+     .pipes = EXAM_CPUS,
      .remedy = "raise cpu.max of the control group (docker: --cpus)",
      .subject = "processor",
      .judge = judge_throttled},
     {.id = "isolated-cpus",
      .question = "Does the scheduler balance all CPUs that the process may use?",
      .seen = "/sys/devices/system/cpu/isolated, Cpus_allowed_list in /proc/self/status",
-     .pipes = "Matrix core|Memory|Caches|Latency|Copies|Between two processes|Network*|" EXAM_GROUP,
+     .pipes = EXAM_CPUS,
      .remedy = "bind each thread (taskset), or boot without isolcpus=",
      .subject = "processor",
      .judge = judge_isolated},

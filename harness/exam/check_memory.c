@@ -16,12 +16,9 @@ static bool judge_huge_pages(struct exam *x)
 /* A module whose `key` is known to be above that of this one, of the same kind; NULL: none is. */
 static const json_t *module_above(const json_t *modules, const json_t *one, const char *key)
 {
-    const json_t *other;
-    size_t i;
-
-    json_array_foreach (modules, i, other)
-        if (exam_is(one, "type", exam_name(other, "type")) && exam_value(one, key, 0) > 0 &&
-            exam_value(other, key, 0) > exam_value(one, key, 0))
+    FACT_EACH (modules, other)
+        if (fact_is(one, "type", fact_name(other, "type")) && fact_number(one, key, 0) > 0 &&
+            fact_number(other, key, 0) > fact_number(one, key, 0))
             return other;
     return NULL;
 }
@@ -29,12 +26,12 @@ static const json_t *module_above(const json_t *modules, const json_t *one, cons
 /* The first module that runs below its rate decides: all of a channel run at one speed. */
 static bool judge_speed(struct exam *x)
 {
-    const json_t *modules = exam_list(x, "memory.modules"), *module, *faster;
-    size_t i, known = 0;
+    const json_t *modules = exam_list(x, "memory.modules"), *faster;
+    size_t known = 0;
 
-    json_array_foreach (modules, i, module) {
-        double rated = exam_value(module, "rated_mt_s", 0),
-               running = exam_value(module, "running_mt_s", 0);
+    FACT_EACH (modules, module) {
+        double rated = fact_number(module, "rated_mt_s", 0),
+               running = fact_number(module, "running_mt_s", 0);
 
         known += rated > 0 && running > 0;
         if (!(running > 0) || running >= rated)
@@ -44,7 +41,7 @@ static bool judge_speed(struct exam *x)
         faster = module_above(modules, module, "running_mt_s");
         if (faster)
             return exam_found(x, "a module runs at %.0f of its rated %.0f MT/s, and others at %.0f",
-                              running, rated, exam_value(faster, "running_mt_s", 0));
+                              running, rated, fact_number(faster, "running_mt_s", 0));
         /* many a processor is made for less than its modules are */
         return exam_unknown(x,
                             "the modules run at %.0f of their rated %.0f MT/s: whether the "
@@ -56,11 +53,11 @@ static bool judge_speed(struct exam *x)
 
 static bool judge_sizes(struct exam *x)
 {
-    const json_t *modules = exam_list(x, "memory.modules"), *module;
-    size_t i, filled = json_array_size(modules);
+    const json_t *modules = exam_list(x, "memory.modules");
+    size_t filled = json_array_size(modules);
     double slots;
 
-    json_array_foreach (modules, i, module)
+    FACT_EACH (modules, module)
         if (module_above(modules, module, "size_bytes")) {
             exam_get(x, module, "size_bytes");
             return exam_found(x, "modules differ in size: a part has fewer channels");
@@ -84,13 +81,13 @@ static bool judge_sizes(struct exam *x)
 
 static bool is_gpu(const json_t *device)
 {
-    return exam_is(device, "kind", "gpu") && !exam_is(device, "nature", "emulated");
+    return exam_is_gpu(device) && !fact_is(device, "nature", "emulated");
 }
 
 static bool is_fast(const json_t *nic)
 {
-    return exam_is(nic, "state", "up") &&
-           exam_value(nic, "speed_gbits_per_s", 0) >= FAST_GBITS_PER_S;
+    return fact_is(nic, "state", "up") &&
+           fact_number(nic, "speed_gbits_per_s", 0) >= FAST_GBITS_PER_S;
 }
 
 /* A process near one of several devices has chosen that one. Those whose node is not given are no
@@ -98,19 +95,18 @@ static bool is_fast(const json_t *nic)
 static void judge_distance(struct exam *x, const char *list, bool wanted(const json_t *),
                            const char *allowed)
 {
-    const json_t *nodes = exam_peek(x, "numa.nodes"), *device, *node;
+    const json_t *nodes = exam_peek(x, "numa.nodes");
     const char *near = "";
-    size_t i, k;
 
-    json_array_foreach (exam_peek(x, list), i, device)
-        json_array_foreach (nodes, k, node) {
-            const char *cpus = exam_name(node, "cpus");
+    FACT_EACH (exam_peek(x, list), device)
+        FACT_EACH (nodes, node) {
+            const char *cpus = fact_name(node, "cpus");
 
             if (!wanted(device) || !*cpus ||
-                exam_value(node, "node", -1) != exam_value(device, "numa_node", -1))
+                fact_number(node, "node", -1) != fact_number(device, "numa_node", -1))
                 continue;
             near = cpus;
-            if (exam_common(cpus, allowed)) {
+            if (fact_common(cpus, allowed)) {
                 exam_fine(x);
                 return;
             }
@@ -123,9 +119,8 @@ static void judge_distance(struct exam *x, const char *list, bool wanted(const j
 
 static bool judge_far(struct exam *x)
 {
-    const json_t *nodes = exam_list(x, "numa.nodes"), *node;
+    const json_t *nodes = exam_list(x, "numa.nodes");
     const char *allowed, *job, *memory, *near = "";
-    size_t i;
 
     if (json_array_size(nodes) < 2)
         return false;
@@ -143,13 +138,13 @@ static bool judge_far(struct exam *x)
     memory = exam_text(x, NULL, "virtualization.limits.allowed_memory_nodes");
     if (!memory)
         return false;
-    json_array_foreach (nodes, i, node) {
-        const char *number = exam_format(x, "%.0f", exam_value(node, "node", -1));
+    FACT_EACH (nodes, node) {
+        const char *number = exam_format(x, "%.0f", fact_number(node, "node", -1));
 
-        if (!exam_common(exam_name(node, "cpus"), allowed))
+        if (!fact_common(fact_name(node, "cpus"), allowed))
             continue;
         near = number;
-        if (exam_common(number, memory)) {
+        if (fact_common(number, memory)) {
             exam_fine(x);
             return false;
         }

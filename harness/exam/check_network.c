@@ -8,7 +8,7 @@
 
 static bool is_up(const json_t *nic)
 {
-    return exam_is(nic, "state", "up") && !exam_is(nic, "kind", "loopback");
+    return fact_is(nic, "state", "up") && !fact_is(nic, "kind", "loopback");
 }
 
 /* ---- MTU */
@@ -23,7 +23,7 @@ static double payload_share(const struct exam *x, double mtu)
     const json_t *tcp = exam_peek(x, "tcp");
     const struct framing_tcp f = {
         .mtu = (unsigned)mtu,
-        .options = exam_value(tcp, "timestamps", 1) > 0 ? FRAMING_TCP_TIMESTAMPS : 0};
+        .options = fact_number(tcp, "timestamps", 1) > 0 ? FRAMING_TCP_TIMESTAMPS : 0};
 
     return framing_tcp_fraction(&f);
 }
@@ -31,13 +31,11 @@ static double payload_share(const struct exam *x, double mtu)
 /* The MTU that the interface should have at least. */
 static double wanted_mtu(struct exam *x, const json_t *nic)
 {
-    double most = exam_value(nic, "max_mtu", JUMBO);
+    double most = exam_value(x, nic, "max_mtu", JUMBO), gbits = exam_nic_speed(x, nic);
 
-    exam_get(x, nic, "max_mtu");
-    exam_get(x, nic, "speed_gbits_per_s");
     if (most < STANDARD)
         return most;
-    return most >= JUMBO && exam_nic_gbits(nic) >= JUMBO_GBITS_PER_S ? JUMBO : STANDARD;
+    return most >= JUMBO && gbits >= JUMBO_GBITS_PER_S ? JUMBO : STANDARD;
 }
 
 /* Interfaces whose line is the machine's own. Tunnels, and pairs to containers, leave room for
@@ -54,8 +52,8 @@ static bool has_frames(struct exam *x, const json_t *nic)
  * gets on its way, leaves less than the standard. */
 static bool is_overlay(struct exam *x, const json_t *nic)
 {
-    return exam_has_word(exam_get(x, NULL, "tcp.default_interfaces"), exam_judged(x)) &&
-           exam_is(nic, "kind", "veth") && exam_value(nic, "mtu", STANDARD) < STANDARD;
+    return fact_has_word(exam_get(x, NULL, "tcp.default_interfaces"), exam_judged(x)) &&
+           fact_is(nic, "kind", "veth") && fact_number(nic, "mtu", STANDARD) < STANDARD;
 }
 
 static bool mtu_of(struct exam *x, const json_t *nic)
@@ -66,7 +64,7 @@ static bool mtu_of(struct exam *x, const json_t *nic)
         exam_found(x,
                    "it leads out of this container with an MTU of %.0f bytes: an overlay wraps "
                    "each packet",
-                   exam_value(nic, "mtu", 0));
+                   fact_number(nic, "mtu", 0));
         return exam_remedy(x, "give the container the host's network (hostNetwork: true, --network "
                               "host), or an adapter of its own");
     }
@@ -75,7 +73,7 @@ static bool mtu_of(struct exam *x, const json_t *nic)
     wanted = wanted_mtu(x, nic);
     if (mtu >= wanted || mtu >= JUMBO_LEAST)
         return true;
-    if (exam_is(nic, "nature", "sriov-vf"))
+    if (fact_is(nic, "nature", "sriov-vf"))
         return exam_unknown(x,
                             "its MTU is %.0f bytes; whether the hypervisor's network carries "
                             "more is not visible here",
@@ -87,9 +85,8 @@ static bool mtu_of(struct exam *x, const json_t *nic)
         exam_price(x, 1 - now / best, "TCP bandwidth",
                    "1 - %.4f/%.4f: payload of full frames at MTU %.0f and %.0f", now, best, mtu,
                    wanted);
-    return exam_remedy(x,
-                       "sudo ip link set %s mtu %.0f, as on all hosts and switches of the network",
-                       exam_judged(x), wanted);
+    return exam_remedy(
+        x, "sudo ip link set {} mtu %.0f, as on all hosts and switches of the network", wanted);
 }
 
 /* ---- Queue disciplines */
@@ -99,28 +96,27 @@ static bool mtu_of(struct exam *x, const json_t *nic)
 
 static bool shaping_of(struct exam *x, const json_t *nic)
 {
-    const json_t *list = exam_fact(x, nic, "qdiscs"), *one;
-    const json_t *netem = exam_one_of(list, "kind", "netem"),
-                 *tbf = exam_one_of(list, "kind", "tbf");
-    double rate = exam_value(tbf ? tbf : netem, "rate_gbits_per_s", 0), line = exam_nic_gbits(nic);
-    size_t i;
+    const json_t *list = exam_fact(x, nic, "qdiscs");
+    const json_t *netem = fact_one_of(list, "kind", "netem"),
+                 *tbf = fact_one_of(list, "kind", "tbf");
+    double rate = fact_number(tbf ? tbf : netem, "rate_gbits_per_s", 0), line;
 
     if (!netem && !tbf) {
-        json_array_foreach (list, i, one)
-            if (!exam_fits(FREE_DISCIPLINES, exam_name(one, "kind")))
+        FACT_EACH (list, one)
+            if (!fact_fits(FREE_DISCIPLINES, fact_name(one, "kind")))
                 return exam_unknown(
                     x, "its queue discipline %s may hold packets back: see tc -s qdisc",
-                    exam_name(one, "kind"));
+                    fact_name(one, "kind"));
         return list;
     }
-    exam_get(x, nic, "speed_gbits_per_s");
+    line = exam_nic_speed(x, nic);
     if (netem)
         exam_found(x, "netem delays its packets by %.4g ms and drops %.3g %% of them",
-                   exam_value(netem, "delay_us", 0) / 1e3, exam_value(netem, "loss_percent", 0));
+                   fact_number(netem, "delay_us", 0) / 1e3, fact_number(netem, "loss_percent", 0));
     else
         exam_found(x, "a token bucket (tbf) holds it to %.4g Gb/s", rate);
     if (rate > 0 && line > rate)
-        exam_price(x, 1 - rate / line, "network bandwidth", "1 - %.4g/%.4g Gb/s", rate, line);
+        exam_price_rest(x, rate, line, "network bandwidth", "Gb/s");
     return true;
 }
 
@@ -131,7 +127,7 @@ static bool judge_congestion(struct exam *x)
 {
     const char *now = exam_text(x, NULL, "tcp.congestion_control");
 
-    if (now && !exam_fits("cubic|reno|dctcp|bic|htcp|illinois", now))
+    if (now && !fact_fits("cubic|reno|dctcp|bic|htcp|illinois", now))
         exam_found(x, "congestion control is \"%s\", which sends by its own estimate of the path",
                    now);
     return now;
@@ -165,20 +161,6 @@ static bool judge_buffers(struct exam *x)
 #define LOST_LEAST    100
 #define DROPPED_SHARE 1e-3
 
-/* Of drivers that count a full ring in rx_dropped, where the kernel counts packets of no use, too. */
-static void judge_drops(struct exam *x, const json_t *nic, double all)
-{
-    double dropped = exam_value(json_object_get(nic, "counters"), "rx_dropped", 0);
-
-    if (!exam_fits("ena|virtio_net|hv_netvsc", exam_name(nic, "driver")))
-        return;
-    exam_get(x, nic, "driver");
-    exam_get(x, nic, "counters.rx_dropped");
-    if (dropped > LOST_LEAST && dropped > DROPPED_SHARE * all)
-        exam_unknown(x, "%.0f packets were dropped: its ring was full, or nothing here wanted them",
-                     dropped);
-}
-
 static const char *const packets[] = {"rx_packets", "tx_packets", NULL};
 static const char *const full[] = {"rx_missed_errors", "rx_fifo_errors", NULL};
 static const char *const broken[] = {"rx_crc_errors", "tx_carrier_errors", "collisions", NULL};
@@ -187,32 +169,38 @@ static const struct exam_share damaged = {"counters", broken,     "counters",
 static const struct exam_share missed = {"counters", full,       "counters",
                                          packets,    LOST_SHARE, LOST_LEAST};
 
+/* Of drivers that count a full ring in rx_dropped, where the kernel counts packets of no use, too. */
+static void judge_drops(struct exam *x, const json_t *nic)
+{
+    struct exam_span span;
+    double dropped;
+
+    if (!fact_fits("ena|virtio_net|hv_netvsc", fact_name(nic, "driver")))
+        return;
+    exam_share_when(x, nic, &missed, &span);
+    exam_get(x, nic, "driver");
+    dropped = exam_value(x, nic, "counters.rx_dropped", 0);
+    if (dropped > LOST_LEAST && dropped > DROPPED_SHARE * span.all)
+        exam_unknown(x, "%.0f packets were dropped: its ring was full, or nothing here wanted them",
+                     dropped);
+}
+
 static bool losses_of(struct exam *x, const json_t *nic)
 {
-    double most = exam_value(json_object_get(nic, "rings"), "rx_max", 0);
-    struct exam_span bad, lost;
-    enum exam_when line = exam_share_when(x, nic, &damaged, &bad), ring;
+    static const struct exam_event losses[] = {
+        {.share = &damaged,
+         .found = "{bad} of {all} packets were damaged on the line, {when}",
+         .undated = "packets were damaged on the line in"},
+        {.share = &missed,
+         .found = "{bad} of {all} packets came while its ring was full, {when}",
+         .undated = "packets came while its ring was full, in",
+         .remedy = "sudo ethtool -G {} rx {rings.rx_max|4096}"},
+        {.found = NULL}};
+    enum exam_when when = exam_events(x, nic, losses);
 
-    if (line == EXAM_NOT_READ)
-        return false;
-    ring = exam_share_when(x, nic, &missed, &lost);
-    if (ring == EXAM_NOT_READ)
-        return false;
-    if (line == EXAM_NOW) {
-        exam_found(x, "%.0f of %.0f packets were damaged on the line, %s", bad.bad, bad.all,
-                   bad.text);
-    } else if (ring == EXAM_NOW) {
-        exam_found(x, "%.0f of %.0f packets came while its ring was full, %s", lost.bad, lost.all,
-                   lost.text);
-        exam_remedy(x, "sudo ethtool -G %s rx %.0f", exam_judged(x), most > 0 ? most : 4096);
-    } else if (line == EXAM_UNDATED) {
-        exam_share_undated(x, &bad, "packets were damaged on the line in");
-    } else if (ring == EXAM_UNDATED) {
-        exam_share_undated(x, &lost, "packets came while its ring was full, in");
-    } else {
-        judge_drops(x, nic, lost.all);
-    }
-    return true;
+    if (when == EXAM_FEW)
+        judge_drops(x, nic);
+    return when != EXAM_NOT_READ;
 }
 
 /* A boot, and who sets a machine up, change a line's state a few times. A sound line goes down when
@@ -220,25 +208,17 @@ static bool losses_of(struct exam *x, const json_t *nic)
 #define CHANGES_MOST    20
 #define CHANGES_AT_ONCE 4
 
-static bool flaps_of(struct exam *x, const json_t *nic)
-{
-    static const char *const changes[] = {"carrier_changes", NULL};
-    static const struct exam_rate flaps = {"counters", changes, 2. / 7, CHANGES_MOST,
-                                           CHANGES_AT_ONCE};
-    struct exam_span span;
-    enum exam_when when = exam_rate_when(x, nic, &flaps, &span);
-
-    if (when == EXAM_UNDATED)
-        exam_share_undated(x, &span, "changes of its line in");
-    else if (when == EXAM_NOW)
-        exam_found(x, "its line went up or down %.0f times %s", span.bad, span.text);
-    return when != EXAM_NOT_READ;
-}
+static const char *const changes[] = {"carrier_changes", NULL};
+static const struct exam_event flaps[] = {
+    {.rate = &(const struct exam_rate){"counters", changes, 2. / 7, CHANGES_MOST, CHANGES_AT_ONCE},
+     .found = "its line went up or down {bad} times {when}",
+     .undated = "changes of its line in"},
+    {.found = NULL}};
 
 /* A wireless line goes down whenever the machine sleeps or moves. */
 static bool has_cable(const json_t *nic)
 {
-    return exam_nic_is_real(nic) && !exam_is(nic, "kind", "wifi");
+    return exam_nic_is_real(nic) && !fact_is(nic, "kind", "wifi");
 }
 
 /* ---- Interrupts */
@@ -249,10 +229,7 @@ static bool has_cable(const json_t *nic)
 /* Is one of the nodes the interface's own, or another of its socket? */
 static bool has_near(const struct exam *x, const json_t *nodes, double own)
 {
-    const json_t *one;
-    size_t i;
-
-    json_array_foreach (nodes, i, one)
+    FACT_EACH (nodes, one)
         if (exam_near(x, own, json_number_value(one)))
             return true;
     return false;
@@ -260,22 +237,19 @@ static bool has_near(const struct exam *x, const json_t *nodes, double own)
 
 static bool interrupts_of(struct exam *x, const json_t *nic)
 {
-    double queues = exam_value(json_object_get(nic, "queues"), "receive", 0),
-           node = exam_value(nic, "numa_node", -1), gbits = exam_nic_gbits(nic),
-           threads = exam_value(exam_peek(x, "cpu"), "threads", 2);
-    const char *cpus;
+    double gbits = exam_nic_speed(x, nic), queues, node, threads;
     const json_t *nodes;
+    const char *cpus;
 
-    exam_get(x, nic, "speed_gbits_per_s");
     if (gbits > 0 && gbits < ONE_CPU_GBITS_PER_S)
         return exam_not_applicable(x, "one CPU is enough for %.4g Gb/s", gbits);
     cpus = exam_text(x, nic, "interrupts.cpus");
     if (!cpus)
         return false;
-    exam_get(x, nic, "queues");
-    exam_get(x, nic, "numa_node");
+    queues = fact_number(exam_get(x, nic, "queues"), "receive", 0);
+    node = exam_value(x, nic, "numa_node", -1);
     nodes = exam_get(x, nic, "interrupts.numa_nodes");
-    exam_get(x, NULL, "cpu.threads");
+    threads = exam_value(x, NULL, "cpu.threads", 2);
     if (queues > 1 && threads > 1 && *cpus && !strpbrk(cpus, ",-"))
         exam_found(x, "the interrupts of all its %.0f queues go to CPU %s", queues, cpus);
     else if (node >= 0 && json_array_size(nodes) && !has_near(x, nodes, node))
@@ -288,18 +262,18 @@ static bool interrupts_of(struct exam *x, const json_t *nic)
 
 static bool is_bond(const json_t *nic)
 {
-    return is_up(nic) && exam_is(nic, "kind", "bond");
+    return is_up(nic) && fact_is(nic, "kind", "bond");
 }
 
 static size_t count_down(const struct exam *x, const json_t *members)
 {
-    const json_t *member, *nic;
-    size_t i, down = 0;
+    const json_t *nic;
+    size_t down = 0;
 
-    json_array_foreach (members, i, member) {
-        nic = exam_nic(x, exam_string(member));
+    FACT_EACH (members, member) {
+        nic = exam_nic(x, fact_word(member));
         /* the second is of one that stands on another interface: a VLAN, an end of a pair */
-        down += nic && (exam_is(nic, "state", "down") || exam_is(nic, "state", "lowerlayerdown"));
+        down += nic && (fact_is(nic, "state", "down") || fact_is(nic, "state", "lowerlayerdown"));
     }
     return down;
 }
@@ -316,8 +290,7 @@ static bool judge_hash(struct exam *x, const json_t *nic, size_t all)
     exam_found(x, "all connections to one host take one of its %zu members (%s)", all, policy);
     exam_price(x, 1 - 1 / (double)all, "bandwidth between two hosts",
                "1 - 1/%zu members, if they are alike", all);
-    return exam_remedy(x, "sudo ip link set %s type bond xmit_hash_policy layer3+4",
-                       exam_judged(x));
+    return exam_remedy(x, "sudo ip link set {} type bond xmit_hash_policy layer3+4");
 }
 
 /* A bond that so much faster interfaces or ports stand beside is there for management. */
@@ -328,23 +301,23 @@ static bool bond_of(struct exam *x, const json_t *nic)
     const char *mode = exam_text(x, nic, "bond.mode");
     const json_t *members = mode ? exam_fact(x, nic, "bond.members") : NULL;
     size_t all = json_array_size(members), down = count_down(x, members);
-    double own = exam_nic_gbits(nic);
+    double own;
 
     if (!members)
         return false;
-    exam_get(x, nic, "speed_gbits_per_s");
+    own = exam_nic_speed(x, nic);
     if (own > 0 && ASIDE * own <= exam_fastest(x))
         return exam_not_applicable(x, "it has %.4g Gb/s beside %.4g of others", own,
                                    exam_fastest(x));
     if (down) {
         exam_found(x, "%zu of its %zu members are down", down, all);
-        if (exam_fits("802.3ad|balance-*", mode)) /* all members send at once */
+        if (fact_fits("802.3ad|balance-*", mode)) /* all members send at once */
             exam_price(x, (double)down / (double)all, "network bandwidth",
                        "%zu/%zu members, if they are alike", down, all);
     } else if (all > 1 && !strcmp(mode, "balance-rr")) {
         exam_found(x, "packets of one connection overtake each other (mode balance-rr)");
-        exam_remedy(x, "sudo ip link set %s type bond mode 802.3ad", exam_judged(x));
-    } else if (exam_fits("802.3ad|balance-xor", mode)) {
+        exam_remedy(x, "sudo ip link set {} type bond mode 802.3ad");
+    } else if (fact_fits("802.3ad|balance-xor", mode)) {
         return judge_hash(x, nic, all);
     }
     return true;
@@ -399,7 +372,7 @@ const struct exam_check exam_network[] = {
      .remedy = "sudo dmesg | grep {}; replace cable or transceiver",
      .which = has_cable,
      .each = EXAM_NICS,
-     .judge_one = flaps_of},
+     .events = flaps},
     {.id = "interrupts",
      .question = "Do the interrupts of each fast interface go to several CPUs near it?",
      .seen = "/proc/interrupts, /proc/irq/*/effective_affinity_list",

@@ -7,23 +7,23 @@
 /* Devices whose link carries what is measured, and have one of their own. */
 static bool is_pipe(const json_t *device)
 {
-    return *exam_name(device, "address") && json_is_object(json_object_get(device, "link")) &&
-           exam_fits("gpu|ethernet|infiniband|nvme", exam_name(device, "kind"));
+    return *fact_name(device, "address") && json_is_object(json_object_get(device, "link")) &&
+           fact_fits("gpu|ethernet|infiniband|nvme", fact_name(device, "kind"));
 }
 
 static bool is_adapter(const json_t *device)
 {
-    return is_pipe(device) && exam_fits("ethernet|infiniband", exam_name(device, "kind"));
+    return is_pipe(device) && exam_is_nic(device);
 }
 
 static bool is_no_disk(const json_t *device)
 {
-    return is_pipe(device) && !exam_is(device, "kind", "nvme");
+    return is_pipe(device) && !fact_is(device, "kind", "nvme");
 }
 
 static bool is_gpu(const json_t *device)
 {
-    return is_pipe(device) && exam_is(device, "kind", "gpu");
+    return is_pipe(device) && exam_is_gpu(device);
 }
 
 /* A link that is sound retries a few packets in a month; each retry of a bad one is an error here.
@@ -32,56 +32,26 @@ static const char *const fatal[] = {"fatal_errors", NULL};
 static const char *const nonfatal[] = {"nonfatal_errors", NULL};
 static const char *const corrected[] = {"correctable_errors", "port_correctable_errors", NULL};
 
-enum kind { FATAL, NONFATAL, CORRECTED, KINDS };
+static const struct exam_event errors[] = {
+    {.rate = &(const struct exam_rate){"counters", fatal, 0, 0, 0},
+     .found = "{bad} fatal PCIe errors {when}",
+     .undated = "fatal PCIe errors in"},
+    {.rate = &(const struct exam_rate){"counters", nonfatal, 1. / 7, 2, 2},
+     .found = "{bad} PCIe errors could not be corrected {when}",
+     .undated = "PCIe errors that were not corrected, in"},
+    {.rate = &(const struct exam_rate){"counters", corrected, 10, 100, 100},
+     .found = "{bad} PCIe errors were corrected {when}: each repeats a packet",
+     .undated = "corrected PCIe errors in",
+     .remedy = "reseat {}, and look at its riser, cable and retimer"},
+    {.found = NULL}};
 
-static const struct exam_rate rates[KINDS] = {
-    [FATAL] = {"counters", fatal, 0, 0, 0},
-    [NONFATAL] = {"counters", nonfatal, 1. / 7, 2, 2},
-    [CORRECTED] = {"counters", corrected, 10, 100, 100},
-};
-
-static void find_errors(struct exam *x, enum kind kind, const struct exam_span *span)
-{
-    if (kind == FATAL) {
-        exam_found(x, "%.0f fatal PCIe errors %s", span->bad, span->text);
-    } else if (kind == NONFATAL) {
-        exam_found(x, "%.0f PCIe errors could not be corrected %s", span->bad, span->text);
-    } else {
-        exam_found(x, "%.0f PCIe errors were corrected %s: each repeats a packet", span->bad,
-                   span->text);
-        exam_remedy(x, "reseat %s, and look at its riser, cable and retimer", exam_judged(x));
-    }
-}
-
-/* The gravest that is found, else the gravest of which the time is not known. */
 static bool errors_of(struct exam *x, const json_t *device)
 {
-    static const char *const undated[KINDS] = {"fatal PCIe errors in",
-                                               "PCIe errors that were not corrected, in",
-                                               "corrected PCIe errors in"};
-    struct exam_span spans[KINDS];
-    enum exam_when when[KINDS];
+    const json_t *counters = exam_fact(x, device, "counters");
 
-    if (!exam_fact(x, device, "counters"))
-        return false;
-    if (!json_object_size(json_object_get(device, "counters")))
+    if (counters && !json_object_size(counters))
         return exam_not_applicable(x, "the kernel counts no PCIe errors for it");
-    for (int kind = 0; kind < KINDS; kind++) {
-        when[kind] = exam_rate_when(x, device, &rates[kind], &spans[kind]);
-        if (when[kind] == EXAM_NOT_READ)
-            return false;
-    }
-    for (int kind = 0; kind < KINDS; kind++)
-        if (when[kind] == EXAM_NOW) {
-            find_errors(x, kind, &spans[kind]);
-            return true;
-        }
-    for (int kind = 0; kind < KINDS; kind++)
-        if (when[kind] == EXAM_UNDATED) {
-            exam_share_undated(x, &spans[kind], undated[kind]);
-            return true;
-        }
-    return true;
+    return counters && exam_events(x, device, errors) != EXAM_NOT_READ;
 }
 
 /* Fast devices ask for more at a time where they may: 512 bytes is the specification's default. */
@@ -115,16 +85,14 @@ static bool ordering_of(struct exam *x, const json_t *device)
 /* An adapter of InfiniBand, or one with an RDMA device; not one whose ports are known to be down. */
 static bool may_do_rdma(const struct exam *x, const char *address)
 {
-    const json_t *device, *port;
-    bool may = exam_is(exam_device(x, address), "kind", "infiniband");
-    size_t i, k;
+    bool may = fact_is(exam_device(x, address), "kind", "infiniband");
 
-    json_array_foreach (exam_peek(x, "rdma"), i, device) {
-        if (!exam_is(device, "pci", address))
+    FACT_EACH (exam_peek(x, "rdma"), device) {
+        if (!fact_is(device, "pci", address))
             continue;
         may = !json_array_size(json_object_get(device, "ports"));
-        json_array_foreach (json_object_get(device, "ports"), k, port)
-            may = may || !*exam_name(port, "state") || exam_is_active(port);
+        FACT_EACH (json_object_get(device, "ports"), port)
+            may = may || !*fact_name(port, "state") || exam_is_active(port);
     }
     return may;
 }
@@ -132,15 +100,12 @@ static bool may_do_rdma(const struct exam *x, const char *address)
 /* The RDMA device of which it is not known how near it is to the GPU; NULL: none. */
 static const json_t *unplaced_adapter(struct exam *x, const char *gpu)
 {
-    const json_t *device, *pair;
-    size_t i, k;
+    FACT_EACH (exam_peek(x, "rdma"), device) {
+        bool placed = fact_is(device, "nature", "software");
 
-    json_array_foreach (exam_peek(x, "rdma"), i, device) {
-        bool placed = exam_is(device, "nature", "software");
-
-        json_array_foreach (exam_peek(x, "proximity"), k, pair)
+        FACT_EACH (exam_peek(x, "proximity"), pair)
             placed = placed ||
-                     (exam_is(pair, "gpu", gpu) && exam_is(pair, "nic", exam_name(device, "pci")));
+                     (fact_is(pair, "gpu", gpu) && fact_is(pair, "nic", fact_name(device, "pci")));
         if (!placed)
             return device;
     }
@@ -149,24 +114,23 @@ static const json_t *unplaced_adapter(struct exam *x, const char *gpu)
 
 static bool is_below_one_switch(const json_t *pair)
 {
-    return exam_is(pair, "relation", "PIX") || exam_is(pair, "relation", "PXB");
+    return fact_is(pair, "relation", "PIX") || fact_is(pair, "relation", "PXB");
 }
 
 /* Is a GPU below the switch of the adapter; or of one of the same board, but another? */
 static bool serves_a_gpu(const struct exam *x, const char *nic, bool another)
 {
     static const char *const ids[] = {"vendor_id", "device_id", "subsystem_device_id"};
-    const json_t *pair, *own = exam_device(x, nic);
-    size_t i;
+    const json_t *own = exam_device(x, nic);
 
-    json_array_foreach (exam_peek(x, "proximity"), i, pair) {
-        const json_t *other = exam_device(x, exam_name(pair, "nic"));
+    FACT_EACH (exam_peek(x, "proximity"), pair) {
+        const json_t *other = exam_device(x, fact_name(pair, "nic"));
         bool alike = own && other;
 
-        if (!is_below_one_switch(pair) || exam_is(pair, "nic", nic) == another)
+        if (!is_below_one_switch(pair) || fact_is(pair, "nic", nic) == another)
             continue;
         for (size_t k = 0; alike && k < sizeof(ids) / sizeof(*ids); k++)
-            alike = *exam_name(own, ids[k]) && exam_is(other, ids[k], exam_name(own, ids[k]));
+            alike = *fact_name(own, ids[k]) && fact_is(other, ids[k], fact_name(own, ids[k]));
         if (alike || !another)
             return true;
     }
@@ -175,22 +139,21 @@ static bool serves_a_gpu(const struct exam *x, const char *nic, bool another)
 
 /* An adapter that could be below the GPU's switch: on its socket, below no GPU's switch, and of a
  * board that serves other GPUs so. NULL: none, or the GPU is below no switch, or has one there. */
-static const char *misplaced_adapter(const struct exam *x, const json_t *gpu, const char *address)
+static const char *misplaced_adapter(const struct exam *x, const json_t *uplinks,
+                                     const char *address)
 {
     const char *found = NULL;
-    const json_t *pair;
-    size_t i;
 
-    if (!json_array_size(json_object_get(gpu, "uplinks")))
+    if (!json_array_size(uplinks))
         return NULL;
-    json_array_foreach (exam_peek(x, "proximity"), i, pair) {
-        const char *nic = exam_name(pair, "nic");
+    FACT_EACH (exam_peek(x, "proximity"), pair) {
+        const char *nic = fact_name(pair, "nic");
 
-        if (!exam_is(pair, "gpu", address) || !may_do_rdma(x, nic))
+        if (!fact_is(pair, "gpu", address) || !may_do_rdma(x, nic))
             continue;
         if (is_below_one_switch(pair))
             return NULL;
-        if ((exam_is(pair, "relation", "NODE") || exam_is(pair, "relation", "PHB")) &&
+        if ((fact_is(pair, "relation", "NODE") || fact_is(pair, "relation", "PHB")) &&
             !serves_a_gpu(x, nic, false) && serves_a_gpu(x, nic, true))
             found = nic;
     }
@@ -201,13 +164,12 @@ static const char *misplaced_adapter(const struct exam *x, const json_t *gpu, co
 static bool adapters_of(struct exam *x, const json_t *gpu)
 {
     const char *address = exam_judged(x), *nic;
-    const json_t *pair;
-    size_t i, all = 0, far = 0;
+    size_t all = 0, far = 0;
 
-    json_array_foreach (exam_peek(x, "proximity"), i, pair) {
+    FACT_EACH (exam_peek(x, "proximity"), pair) {
         const char *relation;
 
-        if (!exam_is(pair, "gpu", address) || !may_do_rdma(x, exam_name(pair, "nic")))
+        if (!fact_is(pair, "gpu", address) || !may_do_rdma(x, fact_name(pair, "nic")))
             continue;
         relation = exam_text(x, pair, "relation");
         if (!relation)
@@ -218,23 +180,20 @@ static bool adapters_of(struct exam *x, const json_t *gpu)
     if (!all)
         return false;
     if (far < all) {
-        nic = misplaced_adapter(x, gpu, address);
-        exam_get(x, gpu, "uplinks");
+        nic = misplaced_adapter(x, exam_get(x, gpu, "uplinks"), address);
         if (!nic)
             return true;
         exam_found(x, "no RDMA adapter is below its switch, as one is for other GPUs; %s is near",
                    nic)
             ->cost = (struct exam_cost){.basis = EXAM_NOT_PRICED}; /* the figure is of sockets */
-        return exam_remedy(x, "move %s to a slot below the switch of %s", nic, address);
+        return exam_remedy(x, "move %s to a slot below the switch of {}", nic);
     }
     if (exam_peek(x, "proximity_why"))
-        return exam_unknown(x, "proximity: %s", exam_string(exam_peek(x, "proximity_why")));
+        return exam_unknown(x, "proximity: %s", fact_name(exam_machine(x), "proximity_why"));
     if (unplaced_adapter(x, address))
         return exam_unknown(x, "proximity: how near %s is",
-                            exam_name(unplaced_adapter(x, address), "name"));
-    exam_found(x, "all %zu RDMA adapters are on another socket", all);
-    return exam_remedy(x, "move an adapter to a slot of NUMA node %.0f",
-                       exam_value(gpu, "numa_node", 0));
+                            fact_name(unplaced_adapter(x, address), "name"));
+    return exam_found(x, "all %zu RDMA adapters are on another socket", all);
 }
 
 static bool has_rdma(struct exam *x)
@@ -247,7 +206,7 @@ const struct exam_check exam_pcie[] = {
      .question = "Does each PCIe link carry packets without errors?",
      .seen = "aer_dev_correctable, aer_dev_nonfatal, aer_dev_fatal of the device and its port, "
              "twice; /proc/uptime",
-     .pipes = "GPU copies|GPU peers|PCIe|GPU memory by RDMA|Network*|" EXAM_GROUP,
+     .pipes = EXAM_BUS,
      .counts = true,
      .remedy = "sudo dmesg | grep -i aer; reseat {}, and look at its riser",
      .which = is_pipe,
@@ -257,7 +216,7 @@ const struct exam_check exam_pcie[] = {
      .question = "May GPUs and adapters read memory in large requests?",
      .seen = "device control register in the configuration space: root only",
      .more = "root: the register",
-     .pipes = "GPU copies|GPU peers|PCIe|GPU memory by RDMA|Network*|" EXAM_GROUP,
+     .pipes = EXAM_BUS,
      .remedy = "sudo setpci -s {} CAP_EXP+8.w=5000:7000 (4096 bytes)",
      .metal = true,
      .which = is_no_disk,
@@ -282,6 +241,7 @@ const struct exam_check exam_pcie[] = {
      .cost = {EXAM_CITED, 0.24, 0.52, .of = "RDMA bandwidth of GPU memory",
               .source = "https://github.com/openucx/ucx/issues/11121, "
                         "https://github.com/linux-rdma/perftest/issues/241"},
+     .remedy = "move an adapter to a slot of NUMA node {numa_node|0}",
      .when = has_rdma,
      .which = is_gpu,
      .each = EXAM_DEVICES,

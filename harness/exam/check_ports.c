@@ -9,7 +9,7 @@
 
 static bool is_ethernet(const json_t *port)
 {
-    return exam_is(port, "link_layer", "Ethernet");
+    return fact_is(port, "link_layer", "Ethernet");
 }
 
 /* An active port of an adapter in hardware. */
@@ -27,7 +27,7 @@ static bool is_same_board(const json_t *a, const json_t *b)
                                       "subsystem_device_id"};
 
     for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++)
-        if (!*exam_name(a, ids[i]) || !exam_is(b, ids[i], exam_name(a, ids[i])))
+        if (!*fact_name(a, ids[i]) || !fact_is(b, ids[i], fact_name(a, ids[i])))
             return false;
     return true;
 }
@@ -35,39 +35,38 @@ static bool is_same_board(const json_t *a, const json_t *b)
 /* The fastest port with the same link layer, of the same board. */
 static double best_of_its_kind(const struct exam *x, const char *layer)
 {
-    const json_t *own = exam_device(x, exam_name(exam_adapter(x), "pci")), *other, *port;
+    const json_t *own = exam_device(x, fact_name(exam_adapter(x), "pci"));
     double best = 0;
-    size_t i, k;
 
-    json_array_foreach (exam_peek(x, "rdma"), i, other) {
-        const json_t *function = exam_device(x, exam_name(other, "pci"));
+    FACT_EACH (exam_peek(x, "rdma"), other) {
+        const json_t *function = exam_device(x, fact_name(other, "pci"));
 
         if (!own || !function || !exam_is_hardware(other) || !is_same_board(own, function))
             continue;
-        json_array_foreach (json_object_get(other, "ports"), k, port)
-            if (exam_is_active(port) && exam_is(port, "link_layer", layer))
-                best = fmax(best, exam_value(port, "rate_gbits_per_s", 0));
+        FACT_EACH (json_object_get(other, "ports"), port)
+            if (exam_is_active(port) && fact_is(port, "link_layer", layer))
+                best = fmax(best, fact_number(port, "rate_gbits_per_s", 0));
     }
     return best;
 }
 
 static bool rate_of(struct exam *x, const json_t *port)
 {
-    const char *lanes = exam_name(port, "lanes");
+    const char *lanes, *layer;
     double rate, best;
 
     if (!is_in_use(x, port) || !exam_number(x, port, "rate_gbits_per_s", &rate))
         return false;
-    exam_get(x, port, "lanes");
-    best = best_of_its_kind(x, exam_name(port, "link_layer"));
-    exam_get(x, port, "link_layer");
+    lanes = fact_word(exam_get(x, port, "lanes"));
+    layer = fact_word(exam_get(x, port, "link_layer"));
+    best = best_of_its_kind(x, layer);
     /* InfiniBand has four lanes. Of Ethernet, 10, 25, 50 and 100 Gb/s may be one lane as built. */
-    if (exam_is(port, "link_layer", "InfiniBand") && !strncmp(lanes, "1X", 2))
+    if (!strcmp(layer, "InfiniBand") && !strncmp(lanes, "1X", 2))
         best = fmax(best, 4 * rate);
     if (rate < best) {
         exam_found(x, "its port runs at %.4g Gb/s (%s), of %.4g that its kind can do", rate,
                    *lanes ? lanes : "lanes not known", best);
-        exam_price(x, 1 - rate / best, "RDMA bandwidth", "1 - %.4g/%.4g Gb/s", rate, best);
+        exam_price_rest(x, rate, best, "RDMA bandwidth", "Gb/s");
     }
     return true;
 }
@@ -83,16 +82,15 @@ static double payload_share(double mtu)
 
 static bool mtu_of(struct exam *x, const json_t *port)
 {
-    const json_t *device = exam_adapter(x), *gid;
+    const json_t *device = exam_adapter(x);
     double mtu, now, best = payload_share(MTU_MOST);
     const char *name = "";
-    size_t i;
 
     /* iWARP has no packets of RoCE */
-    if (!is_ethernet(port) || !exam_is_active(port) || exam_is(device, "driver", "siw") ||
-        exam_is(device, "node_type", "RNIC") ||
+    if (!is_ethernet(port) || !exam_is_active(port) || fact_is(device, "driver", "siw") ||
+        fact_is(device, "node_type", "RNIC") ||
         !((exam_is_hardware(device) && exam_does_rdma(x, device)) ||
-          exam_is(device, "nature", "software")) ||
+          fact_is(device, "nature", "software")) ||
         !exam_number(x, port, "roce_mtu_bytes", &mtu))
         return false;
     now = payload_share(mtu);
@@ -103,8 +101,8 @@ static bool mtu_of(struct exam *x, const json_t *port)
     exam_price(x, 1 - now / best, "RDMA bandwidth",
                "1 - %.4f/%.4f: payload of a message of 1 MiB in packets of %.0f and %d bytes", now,
                best, mtu, MTU_MOST);
-    json_array_foreach (json_object_get(port, "gids"), i, gid)
-        name = *name ? name : exam_name(gid, "netdev");
+    FACT_EACH (json_object_get(port, "gids"), gid)
+        name = *name ? name : fact_name(gid, "netdev");
     return exam_remedy(x, "sudo ip link set %s mtu 9000, as on all hosts and switches",
                        *name ? name : "ITS-INTERFACE");
 }
@@ -127,39 +125,33 @@ static const struct exam_share lost = {"hw_counters", resent,     "counters",
 static const struct exam_share late = {"hw_counters", disordered, "counters",
                                        received,      LOST_SHARE, LOST_LEAST};
 
+#define LOST(what_to_do)                                                                           \
+    {                                                                                              \
+        .share = &lost, .found = "{bad} times packets were lost and sent again, of {all}, {when}", \
+        .undated = "times packets were lost in", .remedy = (what_to_do)                            \
+    }
+
 /* Out of order is no loss where routing is adaptive, as it often is on InfiniBand. */
 static bool losses_of(struct exam *x, const json_t *port)
 {
-    struct exam_span gone, order;
-    enum exam_when when, mixed = EXAM_FEW;
+    static const struct exam_event
+        infiniband[] = {LOST("sudo ibqueryerrors; replace the cables that it names on the way to "
+                             "{}"),
+                        {.found = NULL}},
+        ethernet[] = {LOST(NULL),
+                      {.share = &late,
+                       .found = "{bad} of {all} packets came out of order, {when}",
+                       .undated = "packets came out of order in",
+                       .remedy = "look for full switches (PFC, congestion control), and for "
+                                 "adaptive routing, on the way to {}"},
+                      {.found = NULL}};
 
     if (!is_in_use(x, port))
         return false;
-    exam_get(x, port, "link_layer");
-    when = exam_share_when(x, port, &lost, &gone);
-    if (when != EXAM_NOT_READ && is_ethernet(port))
-        mixed = exam_share_when(x, port, &late, &order);
-    if (when == EXAM_NOT_READ || mixed == EXAM_NOT_READ)
-        return false;
-    if (when == EXAM_NOW) {
-        exam_found(x, "%.0f times packets were lost and sent again, of %.0f, %s", gone.bad,
-                   gone.all, gone.text);
-        if (!is_ethernet(port))
-            exam_remedy(x, "sudo ibqueryerrors; replace the cables that it names on the way to %s",
-                        exam_judged(x));
-    } else if (mixed == EXAM_NOW) {
-        exam_found(x, "%.0f of %.0f packets came out of order, %s", order.bad, order.all,
-                   order.text);
-        exam_remedy(x,
-                    "look for full switches (PFC, congestion control), and for adaptive routing, "
-                    "on the way to %s",
-                    exam_judged(x));
-    } else if (when == EXAM_UNDATED) {
-        exam_share_undated(x, &gone, "times packets were lost in");
-    } else if (mixed == EXAM_UNDATED) {
-        exam_share_undated(x, &order, "packets came out of order in");
-    }
-    return true;
+    return exam_events(x, port,
+                       !strcmp(fact_word(exam_get(x, port, "link_layer")), "Ethernet")
+                           ? ethernet
+                           : infiniband) != EXAM_NOT_READ;
 }
 
 /* Without pause frames, switches may use those of a priority (PFC), which no file shows: a port that
@@ -167,7 +159,7 @@ static bool losses_of(struct exam *x, const json_t *port)
 static bool pauses_of(struct exam *x, const json_t *port)
 {
     const json_t *first = json_array_get(json_object_get(exam_adapter(x), "netdevs"), 0),
-                 *nic = exam_nic(x, exam_string(first)), *pause;
+                 *nic = exam_nic(x, fact_word(first)), *pause;
     struct exam_span gone;
     enum exam_when when;
 
@@ -177,7 +169,7 @@ static bool pauses_of(struct exam *x, const json_t *port)
     if (when == EXAM_NOT_READ || when == EXAM_FEW)
         return when == EXAM_FEW;
     pause = exam_fact(x, nic, "pause");
-    if (!pause || exam_value(pause, "rx", 1) > 0 || exam_value(pause, "tx", 1) > 0)
+    if (!pause || fact_number(pause, "rx", 1) > 0 || fact_number(pause, "tx", 1) > 0)
         return pause;
     if (when == EXAM_UNDATED) {
         exam_share_undated(x, &gone, "times packets were lost, without pause frames, in");
@@ -185,7 +177,7 @@ static bool pauses_of(struct exam *x, const json_t *port)
     }
     exam_found(x, "packets are lost, and pause frames are off: nothing slows its senders down");
     return exam_remedy(x, "use PFC on adapters and switches, or sudo ethtool -A %s rx on tx on",
-                       exam_name(nic, "name"));
+                       fact_name(nic, "name"));
 }
 
 static bool marks_of(struct exam *x, const json_t *port)
@@ -193,20 +185,14 @@ static bool marks_of(struct exam *x, const json_t *port)
     static const char *const marked[] = {"np_ecn_marked_roce_packets", NULL};
     static const struct exam_share share = {"hw_counters", marked,       "counters",
                                             received,      MARKED_SHARE, LOST_LEAST};
-    struct exam_span span;
-    enum exam_when when;
+    static const struct exam_event marks[] = {
+        {.share = &share,
+         .found = "switches marked {percent} % of its packets {when}: their queues were above the "
+                  "marking threshold",
+         .undated = "packets were marked by switches in"},
+        {.found = NULL}};
 
-    if (!is_in_use(x, port) || !is_ethernet(port))
-        return false;
-    when = exam_share_when(x, port, &share, &span);
-    if (when == EXAM_NOW)
-        exam_found(x,
-                   "switches marked %.1f %% of its packets %s: their queues were above the "
-                   "marking threshold",
-                   100 * span.bad / span.all, span.text);
-    else if (when == EXAM_UNDATED)
-        exam_share_undated(x, &span, "packets were marked by switches in");
-    return when != EXAM_NOT_READ;
+    return is_in_use(x, port) && is_ethernet(port) && exam_events(x, port, marks) != EXAM_NOT_READ;
 }
 
 /* The wrong bits that InfiniBand allows. */
@@ -221,70 +207,40 @@ static const struct exam_rate going_down = {"counters", downs, 1. / 7, 10, 4};
 static const struct exam_share damaged = {"counters", damages,    "counters",
                                           received,   LOST_SHARE, 100};
 
-/* Symbols are a few bits each: one of them wrong is one error of so many bits, or of fewer. False:
- * an unknown was added. */
-static bool symbols_when(struct exam *x, const json_t *port, enum exam_when *when,
-                         struct exam_span *span)
+/* Symbols are a few bits each: one of them wrong is one error of so many bits, or of fewer. */
+static enum exam_when symbols_when(struct exam *x, const json_t *port, struct exam_span *span)
 {
     struct exam_rate rate = {"counters", symbols, 0, 100, 100};
     double gbits, count, grown;
 
     if (!exam_sum(x, port, "counters", symbols, &count))
-        return false;
-    *when = EXAM_FEW;
+        return EXAM_NOT_READ;
     if (count <= rate.most &&
         !(exam_grown(x, port, "counters", symbols, &grown) && grown > rate.at_once))
-        return true;
+        return EXAM_FEW;
     if (!exam_number(x, port, "rate_gbits_per_s", &gbits))
-        return false;
+        return EXAM_NOT_READ;
     rate.per_day = BIT_ERRORS * gbits * 1e9 * 86400;
     rate.most = fmax(rate.most, rate.per_day / 24);
-    *when = exam_rate_when(x, port, &rate, span);
-    return *when != EXAM_NOT_READ;
+    return exam_rate_when(x, port, &rate, span);
 }
 
-enum trouble { DOWNS, DAMAGES, SYMBOLS, TROUBLES };
-
-static void find_trouble(struct exam *x, enum trouble trouble, const struct exam_span *span)
-{
-    if (trouble == DOWNS) {
-        exam_found(x, "its link went down or recovered %.0f times %s", span->bad, span->text);
-        exam_remedy(x, "replace cable or transceiver of %s", exam_judged(x));
-    } else if (trouble == DAMAGES) {
-        exam_found(x, "%.0f of %.0f packets were damaged on its line, %s", span->bad, span->all,
-                   span->text);
-    } else {
-        exam_found(x, "%.0f symbol errors %s: more than InfiniBand allows", span->bad, span->text);
-    }
-}
-
-/* The first that is found, else the first of which the time is not known. */
 static bool line_of(struct exam *x, const json_t *port)
 {
-    static const char *const undated[TROUBLES] = {
-        "times down or recovered, in", "packets were damaged on its line in", "symbol errors in"};
-    struct exam_span spans[TROUBLES];
-    enum exam_when when[TROUBLES];
+    static const struct exam_event troubles[] = {
+        {.rate = &going_down,
+         .found = "its link went down or recovered {bad} times {when}",
+         .undated = "times down or recovered, in",
+         .remedy = "replace cable or transceiver of {}"},
+        {.share = &damaged,
+         .found = "{bad} of {all} packets were damaged on its line, {when}",
+         .undated = "packets were damaged on its line in"},
+        {.when = symbols_when,
+         .found = "{bad} symbol errors {when}: more than InfiniBand allows",
+         .undated = "symbol errors in"},
+        {.found = NULL}};
 
-    if (!exam_is_hardware(exam_adapter(x)))
-        return false;
-    when[DOWNS] = exam_rate_when(x, port, &going_down, &spans[DOWNS]);
-    if (when[DOWNS] == EXAM_NOT_READ)
-        return false;
-    when[DAMAGES] = exam_share_when(x, port, &damaged, &spans[DAMAGES]);
-    if (when[DAMAGES] == EXAM_NOT_READ || !symbols_when(x, port, &when[SYMBOLS], &spans[SYMBOLS]))
-        return false;
-    for (int trouble = 0; trouble < TROUBLES; trouble++)
-        if (when[trouble] == EXAM_NOW) {
-            find_trouble(x, trouble, &spans[trouble]);
-            return true;
-        }
-    for (int trouble = 0; trouble < TROUBLES; trouble++)
-        if (when[trouble] == EXAM_UNDATED) {
-            exam_share_undated(x, &spans[trouble], undated[trouble]);
-            return true;
-        }
-    return true;
+    return exam_is_hardware(exam_adapter(x)) && exam_events(x, port, troubles) != EXAM_NOT_READ;
 }
 
 const struct exam_check exam_ports[] = {
@@ -292,7 +248,7 @@ const struct exam_check exam_ports[] = {
      .question = "Does each port run at the rate and width of its kind?",
      .seen = "rate of each port, and of the machine's other adapters with the same ids",
      .more = "the switch: what its port allows",
-     .pipes = "Network*|GPU memory by RDMA|" EXAM_GROUP,
+     .pipes = EXAM_LINES,
      .remedy = "replace the cable of {}, and look at the rate of the switch's port",
      .each = EXAM_KNOWN_PORTS,
      .judge_one = rate_of},
@@ -306,7 +262,7 @@ const struct exam_check exam_ports[] = {
      .question = "Do RDMA packets arrive, and in order?",
      .seen =
          "hw_counters, twice: packet_seq_err, local_ack_timeout_err; on Ethernet out_of_sequence",
-     .pipes = "Network*|GPU memory by RDMA|" EXAM_GROUP,
+     .pipes = EXAM_LINES,
      .counts = true,
      .remedy = "switch flow control (PFC) or congestion control on for {} and its switch",
      .each = EXAM_KNOWN_PORTS,
@@ -315,14 +271,14 @@ const struct exam_check exam_ports[] = {
      .question = "Are the senders of a RoCE port that loses packets slowed down?",
      .seen = "hw_counters of each port, twice; ethtool's pause parameters of its interface",
      .more = "the switch: priority flow control (PFC)",
-     .pipes = "Network*|GPU memory by RDMA|" EXAM_GROUP,
+     .pipes = EXAM_LINES,
      .counts = true,
      .each = EXAM_KNOWN_PORTS,
      .judge_one = pauses_of},
     {.id = "rdma-congestion",
      .question = "Do the switches on the way of RoCE packets rarely mark congestion?",
      .seen = "hw_counters of each port, twice: np_ecn_marked_roce_packets",
-     .pipes = "Network*|GPU memory by RDMA|" EXAM_GROUP,
+     .pipes = EXAM_LINES,
      .counts = true,
      .remedy = "look at the load of the switches, and at flows that share an uplink",
      .each = EXAM_KNOWN_PORTS,
@@ -330,7 +286,7 @@ const struct exam_check exam_ports[] = {
     {.id = "rdma-line",
      .question = "Do the ports stay up and receive without errors?",
      .seen = "counters of each port, twice: link_downed, symbol_error and others; /proc/uptime",
-     .pipes = "Network*|GPU memory by RDMA|" EXAM_GROUP,
+     .pipes = EXAM_LINES,
      .counts = true,
      .remedy = "clean or replace cable and transceiver of {}",
      .each = EXAM_KNOWN_PORTS,

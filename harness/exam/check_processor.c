@@ -12,13 +12,11 @@
 
 static bool judge_preference(struct exam *x)
 {
-    const json_t *list = exam_fact(x, NULL, "cpu.clock.energy_preferences"), *one;
-    size_t i;
+    const json_t *list = exam_fact(x, NULL, "cpu.clock.energy_preferences");
 
-    json_array_foreach (list, i, one)
-        if (exam_fits("power|balance_power", exam_string(one))) {
-            exam_found(x, "the energy preference is \"%s\": the clock rises late",
-                       exam_string(one));
+    FACT_EACH (list, one)
+        if (fact_fits("power|balance_power", fact_word(one))) {
+            exam_found(x, "the energy preference is \"%s\": the clock rises late", fact_word(one));
             return exam_remedy(
                 x, "echo performance | sudo tee "
                    "/sys/devices/system/cpu/cpufreq/policy*/energy_performance_preference");
@@ -30,7 +28,7 @@ static bool judge_preference(struct exam *x)
  * most what it is below the highest, which few cores at a time reach. */
 static void price_clock(struct exam *x, double low, double high)
 {
-    double base = json_number_value(exam_get(x, NULL, "cpu.clock.base_mhz"));
+    double base = exam_value(x, NULL, "cpu.clock.base_mhz", 0);
 
     exam_price(x, 1 - low / high, "CPU speed", "1 - %.0f/%.0f MHz at most", low, high)->cost.low =
         base > low && base <= high ? 1 - low / base : 0;
@@ -39,13 +37,13 @@ static void price_clock(struct exam *x, double low, double high)
 static bool judge_governor(struct exam *x)
 {
     const json_t *governors = exam_fact(x, NULL, "cpu.clock.governors"), *drivers;
-    const char *first = exam_string(json_array_get(governors, 0));
+    const char *first = fact_word(json_array_get(governors, 0));
 
     if (!json_array_size(governors)) /* the firmware or hypervisor steers the clock */
         return false;
     if (json_array_size(governors) > 1)
         return exam_found(x, "CPUs differ in their governor: \"%s\", \"%s\"", first,
-                          exam_string(json_array_get(governors, 1)));
+                          fact_word(json_array_get(governors, 1)));
     drivers = exam_fact(x, NULL, "cpu.clock.drivers");
     if (!drivers)
         return false;
@@ -54,11 +52,11 @@ static bool judge_governor(struct exam *x)
     /* In their active mode these steer the clock themselves: there "powersave" is no lowest clock,
      * and the preference says how soon the clock rises. Of other drivers it is the lowest that the
      * limits allow. */
-    if (exam_has_word(drivers, "intel_pstate") || exam_has_word(drivers, "amd-pstate-epp"))
+    if (fact_has_word(drivers, "intel_pstate") || fact_has_word(drivers, "amd-pstate-epp"))
         return judge_preference(x);
     if (!strcmp(first, "powersave")) {
-        double floor = json_number_value(exam_get(x, NULL, "cpu.clock.floor_mhz")),
-               most = json_number_value(exam_get(x, NULL, "cpu.clock.max_mhz"));
+        double floor = exam_value(x, NULL, "cpu.clock.floor_mhz", 0),
+               most = exam_value(x, NULL, "cpu.clock.max_mhz", 0);
 
         exam_found(x, "the governor \"powersave\" keeps the lowest clock");
         if (floor > 0 && most > floor)
@@ -104,7 +102,7 @@ static bool judge_boost(struct exam *x)
         const json_t *drivers = exam_get(x, NULL, "cpu.clock.drivers");
 
         exam_found(x, "boost clocks are switched off");
-        if (exam_has_word(drivers, "intel_pstate"))
+        if (fact_has_word(drivers, "intel_pstate"))
             exam_remedy(x, "echo 0 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo");
     }
     return true;
@@ -121,12 +119,12 @@ static bool judge_clock_source(struct exam *x)
 
     if (!name)
         return false;
-    if (exam_fits(FAST_CLOCKS, name))
+    if (fact_fits(FAST_CLOCKS, name))
         return true;
     if (!strcmp(name, "xen")) /* by the age of kernel and host */
         return exam_unknown(x, "whether reading \"xen\" takes a system call");
     exam_found(x, "reading the time from \"%s\" is slow", name);
-    if (exam_has_word(exam_get(x, NULL, "host.clocksources"), "tsc"))
+    if (fact_has_word(exam_get(x, NULL, "host.clocksources"), "tsc"))
         exam_remedy(x, "echo tsc | sudo tee "
                        "/sys/devices/system/clocksource/clocksource0/current_clocksource");
     return true;
@@ -182,14 +180,13 @@ static bool judge_quota(struct exam *x)
 static bool judge_ranks(struct exam *x, const char *own, double threads)
 {
     const char *list = exam_job_cpus(x, own);
-    double all = list ? exam_cpus(list) : 0;
+    double all = list ? fact_cpus(list) : 0;
 
     if (!list) {
         exam_unknown(x, "which CPUs the other ranks of this host may use")->matters = false;
     } else if (all < threads) {
         exam_found(x, "all ranks of this host may use %.0f of %.0f CPUs", all, threads);
-        exam_price(x, 1 - all / threads, "CPU throughput of all threads", "1 - %.0f/%.0f CPUs", all,
-                   threads);
+        exam_price_rest(x, all, threads, "CPU throughput of all threads", "CPUs");
         exam_remedy(x, "mpirun --map-by numa --bind-to numa (srun --cpus-per-task=N)");
     }
     return true;
@@ -198,7 +195,7 @@ static bool judge_ranks(struct exam *x, const char *own, double threads)
 static bool judge_cpus(struct exam *x)
 {
     const char *list = exam_text(x, NULL, "virtualization.limits.allowed_cpus"), *set;
-    double threads, allowed = list ? exam_cpus(list) : 0;
+    double threads, allowed = list ? fact_cpus(list) : 0;
     const json_t *quota;
 
     if (!list || !exam_number(x, NULL, "cpu.threads", &threads))
@@ -213,10 +210,9 @@ static bool judge_cpus(struct exam *x)
     if (exam_launched(x))
         return judge_ranks(x, list, threads);
     exam_found(x, "only %.0f of %.0f CPUs may be used: %s", allowed, threads, list);
-    exam_price(x, 1 - allowed / threads, "CPU throughput of all threads", "1 - %.0f/%.0f CPUs",
-               allowed, threads);
+    exam_price_rest(x, allowed, threads, "CPU throughput of all threads", "CPUs");
     set = json_string_value(exam_get(x, NULL, "virtualization.limits.cpuset"));
-    if (!set || exam_cpus(set) <= allowed) /* else its own mask is narrow */
+    if (!set || fact_cpus(set) <= allowed) /* else its own mask is narrow */
         remedy_group(x, exam_format(x, "--cpuset-cpus 0-%.0f", threads - 1),
                      exam_format(x, "AllowedCPUs=0-%.0f", threads - 1));
     return true;
@@ -236,8 +232,8 @@ static bool judge_mitigations(struct exam *x)
 
     json_object_foreach ((json_t *)all, name, state) {
         exam_about(x, name);
-        if (exam_fits(HEAVY, exam_string(state)))
-            exam_found(x, "\"%s\" makes system calls and interrupts slow", exam_string(state));
+        if (fact_fits(HEAVY, fact_word(state)))
+            exam_found(x, "\"%s\" makes system calls and interrupts slow", fact_word(state));
     }
     exam_about(x, "kernel");
     return all;
@@ -248,14 +244,14 @@ const struct exam_check exam_processor[] = {
      .question = "Does the clock governor allow full clocks at once?",
      .seen = "/sys/devices/system/cpu/cpufreq: scaling_governor, scaling_driver, "
              "energy_performance_preference",
-     .pipes = "Matrix core|Memory|Caches|Latency|Copies|Between two processes|Network*|" EXAM_GROUP,
+     .pipes = EXAM_CPUS,
      .remedy = SET_GOVERNOR,
      .subject = "processor",
      .judge = judge_governor},
     {.id = "clock-limit",
      .question = "May the clock rise to the highest that the CPUs can do?",
      .seen = "scaling_max_freq in /sys/devices/system/cpu/cpufreq, intel_pstate/max_perf_pct",
-     .pipes = "Matrix core|Memory|Caches|Latency|Copies|Between two processes|Network*|" EXAM_GROUP,
+     .pipes = EXAM_CPUS,
      .subject = "processor",
      .judge = judge_cap},
     {.id = "boost",
@@ -276,7 +272,7 @@ const struct exam_check exam_processor[] = {
     {.id = "cpu-quota",
      .question = "May all CPUs be used all of the time?",
      .seen = "cpu.max or cpu.cfs_quota_us of the process's control groups",
-     .pipes = "Matrix core|Memory|Caches|Latency|Copies|Between two processes|Network*|" EXAM_GROUP,
+     .pipes = EXAM_CPUS,
      .matters = true,
      .measured = "*",
      .subject = "processor",

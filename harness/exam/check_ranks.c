@@ -9,21 +9,17 @@
 
 static size_t count_shown(const struct exam *x)
 {
-    const json_t *gpu;
-    size_t i, n = 0;
+    size_t n = 0;
 
-    json_array_foreach (exam_peek(x, "gpus.devices"), i, gpu)
-        n += *exam_name(gpu, "cuda") != '\0';
+    FACT_EACH (exam_peek(x, "gpus.devices"), gpu)
+        n += *fact_name(gpu, "cuda") != '\0';
     return n;
 }
 
 static const json_t *numbered_gpu(const struct exam *x, size_t index)
 {
-    const json_t *gpu;
-    size_t i;
-
-    json_array_foreach (exam_peek(x, "gpus.devices"), i, gpu)
-        if (exam_is(gpu, "driver", "nvidia") && !index--)
+    FACT_EACH (exam_peek(x, "gpus.devices"), gpu)
+        if (fact_is(gpu, "driver", "nvidia") && !index--)
             return gpu;
     return NULL;
 }
@@ -50,11 +46,11 @@ static size_t read_visible(const char *list, size_t *numbers)
 /* The GPU of a local rank as most programs choose it: its number, of those that it sees. */
 static const json_t *gpu_of(struct exam *x, size_t local)
 {
-    const char *visible = exam_name(exam_get(x, NULL, "rank"), "visible_devices");
+    const char *visible = fact_name(exam_get(x, NULL, "rank"), "visible_devices");
     size_t numbers[VISIBLE_MAX], n = read_visible(visible, numbers), shown = count_shown(x);
 
     if (shown) /* CUDA was asked */
-        return exam_one_of(exam_peek(x, "gpus.devices"), "cuda",
+        return fact_one_of(exam_peek(x, "gpus.devices"), "cuda",
                            exam_format(x, "cuda:%zu", local % shown));
     if (*visible)
         return n ? numbered_gpu(x, numbers[local % n]) : NULL;
@@ -64,12 +60,9 @@ static const json_t *gpu_of(struct exam *x, size_t local)
 /* Is one of these CPUs on the node, or on another of its socket? */
 static bool is_near(const struct exam *x, double own, const char *cpus)
 {
-    const json_t *node;
-    size_t i;
-
-    json_array_foreach (exam_peek(x, "numa.nodes"), i, node)
-        if (exam_near(x, own, exam_value(node, "node", -1)) &&
-            exam_common(exam_name(node, "cpus"), cpus))
+    FACT_EACH (exam_peek(x, "numa.nodes"), node)
+        if (exam_near(x, own, fact_number(node, "node", -1)) &&
+            fact_common(fact_name(node, "cpus"), cpus))
             return true;
     return false;
 }
@@ -77,18 +70,19 @@ static bool is_near(const struct exam *x, double own, const char *cpus)
 static bool judge_gpu(struct exam *x, size_t local, const char *cpus)
 {
     const json_t *gpu = gpu_of(x, local);
+    const char *address;
     double node;
 
     if (!gpu)
         return exam_unknown(x, "which GPU a rank has by CUDA_VISIBLE_DEVICES");
-    exam_get(x, gpu, "address");
+    address = fact_word(exam_get(x, gpu, "address"));
     if (!exam_number(x, gpu, "numa_node", &node))
         return false;
     if (node < 0)
-        return exam_unknown(x, "no NUMA node is given for GPU %s", exam_name(gpu, "address"));
+        return exam_unknown(x, "no NUMA node is given for GPU %s", address);
     if (!is_near(x, node, cpus)) {
         exam_found(x, "local rank %zu runs on CPUs %s, far from GPU %s on NUMA node %.0f", local,
-                   cpus, exam_name(gpu, "address"), node);
+                   cpus, address, node);
         exam_remedy(x,
                     "numactl --cpunodebind=%.0f --membind=%.0f COMMAND for this rank (srun "
                     "--gpu-bind=closest)",
@@ -102,14 +96,13 @@ static bool judge_gpu(struct exam *x, size_t local, const char *cpus)
 /* How many nodes have one of these CPUs: a list, or lists of several ranks. */
 static size_t count_nodes(const struct exam *x, const json_t *cpus)
 {
-    const json_t *node, *peer;
-    size_t i, k, n = 0;
+    size_t n = 0;
 
-    json_array_foreach (exam_peek(x, "numa.nodes"), i, node) {
-        bool used = exam_common(exam_name(node, "cpus"), exam_string(cpus));
+    FACT_EACH (exam_peek(x, "numa.nodes"), node) {
+        bool used = fact_common(fact_name(node, "cpus"), fact_word(cpus));
 
-        json_array_foreach (cpus, k, peer)
-            used = used || exam_common(exam_name(node, "cpus"), exam_string(peer));
+        FACT_EACH (cpus, peer)
+            used = used || fact_common(fact_name(node, "cpus"), fact_word(peer));
         n += used;
     }
     return n;

@@ -7,34 +7,33 @@
 /* A port without a cable costs nothing. One whose link is up, and that is not active, waits. */
 static bool state_of(struct exam *x, const json_t *port)
 {
-    const char *state = exam_text(x, port, "state");
+    const char *state = exam_text(x, port, "state"), *link;
 
     if (!state)
         return false;
-    exam_get(x, port, "physical_state");
+    link = fact_word(exam_get(x, port, "physical_state"));
     if (!strcmp(state, "ACTIVE"))
         return true;
-    if (!exam_is(port, "physical_state", "LinkUp"))
+    if (strcmp(link, "LinkUp") != 0)
         return exam_not_applicable(x, "the port is %s, its link is down", state);
     exam_found(x, "the port is %s though its link is up: it cannot be used", state);
-    if (!exam_is(port, "link_layer", "InfiniBand"))
-        exam_remedy(x, "sudo ip link set %s up", exam_name(exam_adapter(x), "name"));
+    if (!fact_is(port, "link_layer", "InfiniBand"))
+        exam_remedy(x, "sudo ip link set %s up", fact_name(exam_adapter(x), "name"));
     return true;
 }
 
 static bool gids_of(struct exam *x, const json_t *port)
 {
-    const json_t *device = exam_adapter(x), *gids, *gid;
-    size_t i;
+    const json_t *device = exam_adapter(x), *gids;
 
-    if (!exam_is(port, "link_layer", "Ethernet") || !exam_is_active(port) ||
-        exam_is(device, "driver", "siw") || exam_is(device, "driver", "efa"))
+    if (!fact_is(port, "link_layer", "Ethernet") || !exam_is_active(port) ||
+        fact_is(device, "driver", "siw") || fact_is(device, "driver", "efa"))
         return false;
     gids = exam_fact(x, port, "gids");
     if (!gids)
         return false;
-    json_array_foreach (gids, i, gid) /* one whose type could not be read may be one */
-        if (!*exam_name(gid, "type") || exam_is(gid, "type", "RoCE v2"))
+    FACT_EACH (gids, gid) /* one whose type could not be read may be one */
+        if (!*fact_name(gid, "type") || fact_is(gid, "type", "RoCE v2"))
             return true;
     return exam_found(x, "no RoCE v2 address: its traffic cannot be routed");
 }
@@ -55,21 +54,21 @@ const struct exam_check exam_rdma[] = {
     {.id = "rdma-port",
      .question = "Is each RDMA port with a link active?",
      .seen = "/sys/class/infiniband/*/ports/*/state, phys_state",
-     .pipes = "Network*|GPU memory by RDMA|" EXAM_GROUP,
+     .pipes = EXAM_LINES,
      .remedy = "sudo systemctl start opensm",
      .each = EXAM_PORTS,
      .judge_one = state_of},
     {.id = "rdma-gid",
      .question = "Has each RoCE port an address of version 2, which can be routed?",
      .seen = "/sys/class/infiniband/*/ports/*/gid_attrs/types",
-     .pipes = "Network*|GPU memory by RDMA|" EXAM_GROUP,
+     .pipes = EXAM_LINES,
      .remedy = "give the interface of {} an IP address",
      .each = EXAM_PORTS,
      .judge_one = gids_of},
     {.id = "rdma-software",
      .question = "Is RDMA done by adapters?",
      .seen = "driver of each RDMA device",
-     .pipes = "Network*|GPU memory by RDMA|" EXAM_GROUP,
+     .pipes = EXAM_LINES,
      .remedy = "use an adapter with RDMA, or TCP in place of {}",
      .each = EXAM_RDMA,
      .judge_one = software_of},

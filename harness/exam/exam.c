@@ -3,7 +3,6 @@
 #include "harness/exam/exam.h"
 
 #include <fnmatch.h>
-#include <hwloc.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -39,7 +38,7 @@ struct exam {
     const json_t *machine;
     const struct exam_check *check; /* whose judge runs now */
     const char *area, *subject;
-    const json_t *adapter;
+    const json_t *one, *adapter; /* what is judged; NULL: the machine. The device of a port */
     json_t *common, *own; /* evidence: facts of the machine, and of the next result's subject */
     struct exam_result *results, **end, *latest;
 };
@@ -81,56 +80,68 @@ const char *exam_format(struct exam *x, const char *format, ...)
     return text;
 }
 
-/* ---- Facts */
-
-struct fact {
-    const json_t *value; /* NULL: absent, or null */
-    const char *why;     /* then */
-};
-
-/* Follows "cpu.clock.boost". What is null on the way has the reason for all below it. */
-static struct fact follow(struct exam *x, const json_t *object, const char *path)
+/* The value of what stands in braces; other: where there is none, or 0. */
+static const char *slot(struct exam *x, const char *name, const char *other,
+                        const struct exam_span *span)
 {
-    const char *at = path;
+    const json_t *fact = fact_at(x->one, name);
+    const char *text;
 
-    for (;;) {
-        size_t n = strcspn(at, ".");
-        const char *key = pool_text(&x->pool, "%.*s", (int)n, at);
-        const json_t *value = json_object_get(object, key);
+    if (!*name)
+        return x->subject;
+    if (span && !strcmp(name, "when"))
+        return span->text;
+    if (span && !strcmp(name, "bad"))
+        return exam_format(x, "%.0f", span->bad);
+    if (span && !strcmp(name, "all"))
+        return exam_format(x, "%.0f", span->all);
+    if (span && !strcmp(name, "percent"))
+        return exam_format(x, "%.1f", 100 * span->bad / span->all);
+    fact = fact ? fact : fact_at(x->machine, name);
+    text = json_is_number(fact) ? exam_format(x, "%.0f", json_number_value(fact)) : fact_word(fact);
+    return *text && strcmp(text, "0") != 0 ? text : *other ? other : text;
+}
 
-        if (!value || json_is_null(value)) {
-            const char *why = exam_name(object, exam_format(x, "%s_why", key));
+const char *exam_fill(struct exam *x, const char *text, const struct exam_span *span)
+{
+    const char *filled = "", *open, *end;
 
-            return (struct fact){NULL, *why ? why : "not recorded"};
-        }
-        if (!at[n])
-            return (struct fact){value, NULL};
-        object = value;
-        at += n + 1;
+    for (; (open = strchr(text, '{')) && (end = strchr(open, '}')); text = end + 1) {
+        int n = (int)strcspn(open + 1, "|}"), rest = (int)(end - open) - n - 2;
+        const char *name = exam_format(x, "%.*s", n, open + 1),
+                   *other = rest > 0 ? exam_format(x, "%.*s", rest, open + n + 2) : "";
+
+        filled = exam_format(x, "%s%.*s%s", filled, (int)(open - text), text,
+                             slot(x, name, other, span));
     }
+    return *filled ? exam_format(x, "%s%s", filled, text) : text;
 }
 
-static struct fact read_fact(struct exam *x, const json_t *object, const char *path)
-{
-    struct fact fact = follow(x, object ? object : x->machine, path);
-
-    json_object_set_new(object ? x->own : x->common, path,
-                        fact.value ? json_deep_copy(fact.value) : json_null());
-    return fact;
-}
+/* ---- Facts */
 
 const json_t *exam_get(struct exam *x, const json_t *object, const char *path)
 {
-    return read_fact(x, object, path).value;
+    const json_t *fact = fact_at(object ? object : x->machine, path);
+
+    json_object_set_new(object ? x->own : x->common, path,
+                        fact ? json_deep_copy(fact) : json_null());
+    return json_is_null(fact) ? NULL : fact;
+}
+
+double exam_value(struct exam *x, const json_t *object, const char *path, double other)
+{
+    const json_t *fact = exam_get(x, object, path);
+
+    return json_is_number(fact) ? json_number_value(fact) : other;
 }
 
 const json_t *exam_fact(struct exam *x, const json_t *object, const char *path)
 {
-    struct fact fact = read_fact(x, object, path);
+    const json_t *fact = exam_get(x, object, path);
 
-    if (!fact.value)
-        exam_unknown(x, "%s: %s", path, fact.why);
-    return fact.value;
+    if (!fact)
+        exam_unknown(x, "%s: %s", path, fact_why(object ? object : x->machine, path));
+    return fact;
 }
 
 /* A fact of another type than the probe writes: a recording that was changed. */
@@ -186,14 +197,14 @@ bool exam_sum(struct exam *x, const json_t *object, const char *counters, const 
 
 const json_t *exam_list(struct exam *x, const char *path)
 {
-    struct fact fact = follow(x, x->machine, path);
+    const json_t *list = exam_peek(x, path);
     const char *subject = x->subject;
 
     x->subject = "machine";
-    if (!fact.value)
-        exam_unknown(x, "%s: %s", path, fact.why);
+    if (!list || json_is_null(list))
+        exam_unknown(x, "%s: %s", path, fact_why(x->machine, path));
     x->subject = subject;
-    return json_is_array(fact.value) ? fact.value : NULL;
+    return json_is_array(list) ? list : NULL;
 }
 
 const char *exam_judged(const struct exam *x)
@@ -211,58 +222,9 @@ const json_t *exam_adapter(const struct exam *x)
     return x->adapter;
 }
 
-const json_t *exam_at(const json_t *value, const char *path)
-{
-    for (; value && *path; path += *path == '.') {
-        size_t n = strcspn(path, ".");
-        char key[64];
-
-        snprintf(key, sizeof(key), "%.*s", (int)n, path);
-        value = json_object_get(value, key);
-        path += n;
-    }
-    return value;
-}
-
 const json_t *exam_peek(const struct exam *x, const char *path)
 {
-    return exam_at(x->machine, path);
-}
-
-const char *exam_string(const json_t *value)
-{
-    const char *text = json_string_value(value);
-
-    return text ? text : "";
-}
-
-const char *exam_name(const json_t *object, const char *key)
-{
-    return exam_string(json_object_get(object, key));
-}
-
-double exam_value(const json_t *object, const char *key, double other)
-{
-    const json_t *value = json_object_get(object, key);
-
-    return json_is_number(value) ? json_number_value(value) : other;
-}
-
-bool exam_is(const json_t *object, const char *key, const char *text)
-{
-    return !strcmp(exam_name(object, key), text);
-}
-
-bool exam_passes(const char *key)
-{
-    static const char *const keys[] = {
-        "because",  "container_because", "load", "counters", "hw_counters", "clock_reasons",
-        "findings", "pause_counters",    "rank", "grown",    NULL};
-    size_t n = strlen(key), i = 0;
-
-    while (keys[i] && strcmp(keys[i], key) != 0)
-        i++;
-    return keys[i] || (n > 4 && !strcmp(key + n - 4, "_why"));
+    return fact_at(x->machine, path);
 }
 
 const json_t *exam_machine(const struct exam *x)
@@ -270,66 +232,19 @@ const json_t *exam_machine(const struct exam *x)
     return x->machine;
 }
 
-const json_t *exam_one_of(const json_t *list, const char *key, const char *text)
-{
-    const json_t *one;
-    size_t i;
-
-    json_array_foreach (list, i, one)
-        if (*text && exam_is(one, key, text))
-            return one;
-    return NULL;
-}
-
 const json_t *exam_device(const struct exam *x, const char *address)
 {
-    return exam_one_of(exam_peek(x, "pci"), "address", address);
+    return fact_one_of(exam_peek(x, "pci"), "address", address);
 }
 
-bool exam_has_word(const json_t *list, const char *word)
+const char *exam_variable(const struct exam *x, const char *name)
 {
-    const json_t *one;
-    size_t i;
-
-    json_array_foreach (list, i, one)
-        if (json_is_string(one) && !strcmp(json_string_value(one), word))
-            return true;
-    return false;
-}
-
-static hwloc_bitmap_t read_cpus(const char *list)
-{
-    hwloc_bitmap_t cpus = hwloc_bitmap_alloc();
-
-    if (hwloc_bitmap_list_sscanf(cpus, list) || hwloc_bitmap_weight(cpus) < 0)
-        hwloc_bitmap_zero(cpus);
-    return cpus;
-}
-
-bool exam_common(const char *one, const char *other)
-{
-    hwloc_bitmap_t a = read_cpus(one), b = read_cpus(other);
-    bool common = hwloc_bitmap_intersects(a, b);
-
-    hwloc_bitmap_free(a);
-    hwloc_bitmap_free(b);
-    return common;
-}
-
-double exam_cpus(const char *list)
-{
-    hwloc_bitmap_t cpus = read_cpus(list);
-    int n = hwloc_bitmap_weight(cpus);
-
-    hwloc_bitmap_free(cpus);
-    return n;
+    return fact_name(exam_peek(x, "library_settings"), name);
 }
 
 double exam_allowed(struct exam *x)
 {
-    const json_t *list = exam_get(x, NULL, "virtualization.limits.allowed_cpus");
-
-    return json_is_string(list) ? exam_cpus(json_string_value(list)) : 0;
+    return fact_cpus(fact_word(exam_get(x, NULL, "virtualization.limits.allowed_cpus")));
 }
 
 bool exam_launched(struct exam *x)
@@ -339,11 +254,10 @@ bool exam_launched(struct exam *x)
 
 const char *exam_job_cpus(struct exam *x, const char *own)
 {
-    const json_t *peers = exam_get(x, NULL, "rank.peers"), *peer;
+    const json_t *peers = exam_get(x, NULL, "rank.peers");
     const char *all = own;
-    size_t i;
 
-    json_array_foreach (peers, i, peer)
+    FACT_EACH (peers, peer)
         if (json_is_string(peer))
             all = exam_format(x, "%s,%s", all, json_string_value(peer));
     return peers || !exam_launched(x) ? all : NULL;
@@ -359,26 +273,45 @@ bool exam_has(const struct exam *x, const char *subject)
 
 const json_t *exam_nic(const struct exam *x, const char *name)
 {
-    return exam_one_of(exam_peek(x, "network"), "name", name);
+    return fact_one_of(exam_peek(x, "network"), "name", name);
+}
+
+bool exam_is_nic(const json_t *device)
+{
+    return fact_fits("ethernet|infiniband", fact_name(device, "kind"));
+}
+
+bool exam_is_gpu(const json_t *device)
+{
+    return fact_is(device, "kind", "gpu");
 }
 
 bool exam_is_hardware(const json_t *device)
 {
-    return exam_fits("physical|passthrough|sriov-vf", exam_name(device, "nature"));
+    return fact_fits("physical|passthrough|sriov-vf", fact_name(device, "nature"));
 }
 
 bool exam_is_active(const json_t *port)
 {
-    return exam_is(port, "state", "ACTIVE");
+    return fact_is(port, "state", "ACTIVE");
+}
+
+double exam_port_gbits(const json_t *device)
+{
+    double most = 0;
+
+    FACT_EACH (json_object_get(device, "ports"), port)
+        if (exam_is_active(port))
+            most = fmax(most, fact_number(port, "rate_gbits_per_s", 0));
+    return most;
 }
 
 size_t exam_nvidia_gpus(const struct exam *x)
 {
-    const json_t *gpu;
-    size_t i, n = 0;
+    size_t n = 0;
 
-    json_array_foreach (exam_peek(x, "gpus.devices"), i, gpu)
-        n += exam_is(gpu, "driver", "nvidia");
+    FACT_EACH (exam_peek(x, "gpus.devices"), gpu)
+        n += fact_is(gpu, "driver", "nvidia");
     return n;
 }
 
@@ -389,62 +322,83 @@ bool exam_has_nvidia(struct exam *x)
 
 size_t exam_cpu_nodes(const struct exam *x)
 {
-    const json_t *node;
-    size_t i, n = 0;
+    size_t n = 0;
 
-    json_array_foreach (exam_peek(x, "numa.nodes"), i, node)
-        n += *exam_name(node, "cpus") != '\0';
+    FACT_EACH (exam_peek(x, "numa.nodes"), node)
+        n += *fact_name(node, "cpus") != '\0';
     return n;
 }
 
 bool exam_nic_is_real(const json_t *nic)
 {
-    return exam_is(nic, "state", "up") && !exam_is(nic, "kind", "loopback") &&
+    return fact_is(nic, "state", "up") && !fact_is(nic, "kind", "loopback") &&
            json_is_false(json_object_get(nic, "virtual"));
 }
 
 double exam_nic_gbits(const json_t *nic)
 {
-    return exam_nic_is_real(nic) || exam_is(nic, "kind", "bond")
-               ? exam_value(nic, "speed_gbits_per_s", 0)
+    return exam_nic_is_real(nic) || fact_is(nic, "kind", "bond")
+               ? fact_number(nic, "speed_gbits_per_s", 0)
                : 0;
+}
+
+double exam_nic_speed(struct exam *x, const json_t *nic)
+{
+    exam_get(x, nic, "speed_gbits_per_s");
+    return exam_nic_gbits(nic);
 }
 
 bool exam_does_rdma(const struct exam *x, const json_t *device)
 {
-    const json_t *ports = json_object_get(device, "ports"), *port;
-    size_t i;
+    const json_t *ports = json_object_get(device, "ports");
 
-    if (exam_is(device, "nature", "software"))
+    if (fact_is(device, "nature", "software"))
         return false;
-    if (!exam_one_of(exam_peek(x, "network"), "driver", "hv_netvsc") || !json_array_size(ports))
+    if (!fact_one_of(exam_peek(x, "network"), "driver", "hv_netvsc") || !json_array_size(ports))
         return true;
-    json_array_foreach (ports, i, port)
-        if (!exam_is(port, "link_layer", "Ethernet"))
+    FACT_EACH (ports, port)
+        if (!fact_is(port, "link_layer", "Ethernet"))
             return true;
     return false;
 }
 
 bool exam_contained(const struct exam *x)
 {
-    const char *container = exam_string(exam_peek(x, "virtualization.container"));
+    const char *container = fact_word(exam_peek(x, "virtualization.container"));
 
     return *container && strcmp(container, "none") != 0;
 }
 
+bool exam_has_adapter(const struct exam *x, bool (*which)(const json_t *device))
+{
+    FACT_EACH (exam_peek(x, "rdma"), device)
+        if (exam_does_rdma(x, device) && (!which || which(device)))
+            return true;
+    return false;
+}
+
+double exam_fastest_nic(const struct exam *x)
+{
+    double most = 0;
+
+    FACT_EACH (exam_peek(x, "network"), nic)
+        most = fmax(most, exam_nic_gbits(nic));
+    return most;
+}
+
+double exam_fastest_port(const struct exam *x)
+{
+    double most = 0;
+
+    FACT_EACH (exam_peek(x, "rdma"), device)
+        if (exam_does_rdma(x, device))
+            most = fmax(most, exam_port_gbits(device));
+    return most;
+}
+
 double exam_fastest(const struct exam *x)
 {
-    const json_t *one, *port;
-    double most = 0;
-    size_t i, k;
-
-    json_array_foreach (exam_peek(x, "network"), i, one)
-        most = fmax(most, exam_nic_gbits(one));
-    json_array_foreach (exam_peek(x, "rdma"), i, one)
-        json_array_foreach (json_object_get(one, "ports"), k, port)
-            if (exam_does_rdma(x, one) && exam_is_active(port))
-                most = fmax(most, exam_value(port, "rate_gbits_per_s", 0));
-    return most;
+    return fmax(exam_fastest_nic(x), exam_fastest_port(x));
 }
 
 /* Of NUMA distances; a node itself is 10, and another socket 20 or more. */
@@ -452,15 +406,13 @@ enum { NEAR_MOST = 15 };
 
 bool exam_near(const struct exam *x, double node, double other)
 {
-    const json_t *nodes = exam_peek(x, "numa.nodes"), *one;
-    const json_t *distances = NULL, *distance = NULL;
-    size_t i;
+    const json_t *nodes = exam_peek(x, "numa.nodes"), *distances = NULL, *distance = NULL;
 
-    json_array_foreach (nodes, i, one)
-        if (exam_value(one, "node", -1) == node)
+    FACT_EACH (nodes, one)
+        if (fact_number(one, "node", -1) == node)
             distances = json_object_get(one, "distances");
-    json_array_foreach (nodes, i, one)
-        if (exam_value(one, "node", -1) == other)
+    for (size_t i = 0; i < json_array_size(nodes); i++)
+        if (fact_number(json_array_get(nodes, i), "node", -1) == other)
             distance = json_array_get(distances, i);
     return node == other ||
            (json_is_integer(distance) && json_integer_value(distance) <= NEAR_MOST);
@@ -480,7 +432,7 @@ bool exam_metal(const struct exam *x)
 
 static bool is_disk(const json_t *device)
 {
-    return exam_is(device, "kind", "nvme");
+    return fact_is(device, "kind", "nvme");
 }
 
 static struct exam_result *add(struct exam *x, enum exam_state state)
@@ -519,12 +471,8 @@ struct exam_result *exam_fine(struct exam *x)
 struct exam_result *exam_found(struct exam *x, const char *format, ...)
 {
     ADD_SENTENCE(x, EXAM_FOUND, format);
-    const char *remedy = x->check->remedy ? x->check->remedy : "", *name = strstr(remedy, "{}");
-
     r->cost = x->check->cost;
-    r->remedy = name ? exam_format(x, "%.*s%s%s", (int)(name - remedy), remedy, x->subject,
-                                   name + strlen("{}"))
-                     : remedy;
+    r->remedy = x->check->remedy ? exam_fill(x, x->check->remedy, NULL) : "";
     return r;
 }
 
@@ -545,7 +493,7 @@ struct exam_result *exam_remedy(struct exam *x, const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    x->latest->remedy = format_all(x, format, args);
+    x->latest->remedy = exam_fill(x, format_all(x, format, args), NULL);
     va_end(args);
     return x->latest;
 }
@@ -565,32 +513,44 @@ struct exam_result *exam_price(struct exam *x, double share, const char *of, con
     return x->latest;
 }
 
+struct exam_result *exam_price_rest(struct exam *x, double rest, double whole, const char *of,
+                                    const char *unit)
+{
+    return exam_price(x, 1 - rest / whole, of, "1 - %.4g/%.4g %s", rest, whole, unit);
+}
+
 /* ---- The exam */
 
 static void judge_one(struct exam *x, const json_t *one, const char *subject)
 {
     const struct exam_check *check = x->check;
     struct exam_result **before = x->end;
+    bool is_about;
 
     if (check->which && !check->which(one))
         return;
     x->subject = subject;
-    if ((check->judge ? check->judge(x) : check->judge_one(x, one)) && !*before)
+    x->one = one;
+    if (check->judge)
+        is_about = check->judge(x);
+    else if (check->judge_one)
+        is_about = check->judge_one(x, one);
+    else
+        is_about = exam_events(x, one, check->events) != EXAM_NOT_READ;
+    if (is_about && !*before)
         add(x, EXAM_FINE);
 }
 
 static void judge_ports(struct exam *x, const json_t *device)
 {
-    const char *name = exam_name(device, "name");
-    const json_t *port;
-    size_t i;
+    const char *name = fact_name(device, "name");
 
     x->subject = name;
     if (x->check->each == EXAM_KNOWN_PORTS && !exam_fact(x, device, "ports"))
         return;
     x->adapter = device;
-    json_array_foreach (json_object_get(device, "ports"), i, port)
-        judge_one(x, port, exam_format(x, "%s:%.0f", name, exam_value(port, "port", 0)));
+    FACT_EACH (json_object_get(device, "ports"), port)
+        judge_one(x, port, exam_format(x, "%s:%.0f", name, fact_number(port, "port", 0)));
 }
 
 static void judge_each(struct exam *x)
@@ -600,15 +560,14 @@ static void judge_each(struct exam *x)
         [EXAM_NICS] = "network",      [EXAM_RDMA] = "rdma",           [EXAM_PORTS] = "rdma",
         [EXAM_KNOWN_PORTS] = "rdma"};
     enum exam_each each = x->check->each;
-    const json_t *list = exam_list(x, lists[each]), *one;
-    size_t i;
+    const json_t *list = exam_list(x, lists[each]);
 
-    json_array_foreach (list, i, one) {
-        const char *address = exam_name(one, "address"), *name = exam_name(one, "name");
+    FACT_EACH (list, one) {
+        const char *address = fact_name(one, "address"), *name = fact_name(one, "name");
 
         if (each == EXAM_PORTS || each == EXAM_KNOWN_PORTS)
             judge_ports(x, one);
-        else if (each != EXAM_NVIDIA || exam_is(one, "driver", "nvidia"))
+        else if (each != EXAM_NVIDIA || fact_is(one, "driver", "nvidia"))
             judge_one(x, one, *address ? address : *name ? name : "?");
     }
 }
@@ -628,13 +587,14 @@ static void run_check(struct exam *x, const struct exam_area *area, const struct
             judge_each(x);
     }
     x->subject = "machine";
+    x->one = NULL;
     if (!*before)
         add(x, EXAM_NOT_APPLICABLE);
 }
 
 static const char *why_no_nvml(const struct exam *x)
 {
-    return exam_string(exam_peek(x, "gpus.nvml_why"));
+    return fact_word(exam_peek(x, "gpus.nvml_why"));
 }
 
 bool exam_lacks_gpus(const struct exam *x)
@@ -731,20 +691,6 @@ bool exam_measurable(const struct exam_check *check, const char *subject)
     return check->measured && (!subject || !fnmatch(check->measured, subject, FNM_EXTMATCH));
 }
 
-bool exam_fits(const char *patterns, const char *name)
-{
-    for (const char *at = patterns ? patterns : ""; *at; at += *at == '|') {
-        size_t n = strcspn(at, "|");
-        char pattern[64];
-
-        if ((size_t)snprintf(pattern, sizeof(pattern), "%.*s", (int)n, at) < sizeof(pattern) &&
-            !fnmatch(pattern, name, 0))
-            return true;
-        at += n;
-    }
-    return false;
-}
-
 /* What a variable of its library can slow. */
 static bool variable_slows(const char *variable, const char *pipe)
 {
@@ -756,8 +702,8 @@ static bool variable_slows(const char *variable, const char *pipe)
         {"CUDA_*", "GPU*|PCIe|Training step"}};
 
     for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
-        if (exam_fits(all[i].variables, variable))
-            return exam_fits(all[i].pipes, pipe);
+        if (fact_fits(all[i].variables, variable))
+            return fact_fits(all[i].pipes, pipe);
     return true;
 }
 
@@ -765,10 +711,10 @@ bool exam_explains(const struct exam *x, const struct exam_result *r, const char
 {
     const json_t *device = exam_device(x, r->subject);
 
-    if (!exam_fits(r->check->pipes, pipe) || is_disk(device) || !variable_slows(r->subject, pipe))
+    if (!fact_fits(r->check->pipes, pipe) || is_disk(device) || !variable_slows(r->subject, pipe))
         return false;
-    if (exam_is(device, "kind", "ethernet") || exam_is(device, "kind", "infiniband"))
-        return exam_fits("Network*|GPU memory by RDMA|" EXAM_GROUP, pipe);
+    if (exam_is_nic(device))
+        return fact_fits(EXAM_LINES, pipe);
     return true;
 }
 

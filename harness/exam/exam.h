@@ -41,6 +41,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "harness/machine/fact.h"
+
 enum exam_state {
     EXAM_FINE,
     EXAM_FOUND,
@@ -70,8 +72,13 @@ struct exam_cost {
     const char *source; /* cited: URL; computed: the formula; measured: the command */
 };
 
-/* Of exam_check.pipes: whatever several ranks do together. */
+/* Of exam_check.pipes: whatever several ranks do together; what the CPUs do; what goes over the PCI
+ * bus, and by an adapter. */
 #define EXAM_GROUP "Collectives|Gradients|Allreduce*|Training step"
+#define EXAM_CPUS                                                                                  \
+    "Matrix core|Memory|Caches|Latency|Copies|Between two processes|Network*|" EXAM_GROUP
+#define EXAM_BUS   "GPU copies|GPU peers|PCIe|GPU memory by RDMA|Network*|" EXAM_GROUP
+#define EXAM_LINES "Network*|GPU memory by RDMA|" EXAM_GROUP
 
 struct exam;
 
@@ -102,7 +109,7 @@ struct exam_check {
     bool matters;          /* unknown here is exit status 3 */
     bool counts;           /* by counters that are its evidence: two records show how they grew */
     struct exam_cost cost; /* of a finding that the judge does not price */
-    const char *remedy;    /* of a finding to which the judge gives none; "{}" is the subject */
+    const char *remedy;    /* of a finding to which the judge gives none: as of exam_fill() */
     bool metal;            /* only for machines that are known to be no guests */
     bool (*when)(struct exam *x); /* only for such machines; NULL: for all */
     /* Either: */
@@ -112,6 +119,7 @@ struct exam_check {
     enum exam_each each;
     bool (*which)(const json_t *one); /* NULL: all */
     bool (*judge_one)(struct exam *x, const json_t *one);
+    const struct exam_event *events; /* or */
 };
 
 struct exam_area {
@@ -197,6 +205,7 @@ json_t *exam_result_json(const struct exam_result *r);
  * of an object for the next result. */
 
 const json_t *exam_get(struct exam *x, const json_t *object, const char *path);
+double exam_value(struct exam *x, const json_t *object, const char *path, double other);
 /* The same, but null, absent or of another type adds an unknown with the reason: NULL, or false. */
 const json_t *exam_fact(struct exam *x, const json_t *object, const char *path);
 const char *exam_text(struct exam *x, const json_t *object, const char *path);
@@ -214,32 +223,15 @@ void exam_about(struct exam *x, const char *subject);
 /* The RDMA device of the port that is judged. */
 const json_t *exam_adapter(const struct exam *x);
 
-/* Of an object of facts: a key that is no fact of the machine's set-up. It says why another is not
- * known, or it changes from call to call (counters, load), or it is of the recording itself. */
-bool exam_passes(const char *key);
-
 /* The machine itself, for what is no fact of its own: the devices near a device. Not evidence. */
 const json_t *exam_machine(const struct exam *x);
 /* What is there in it, or in any object; NULL: absent. Not evidence. */
 const json_t *exam_peek(const struct exam *x, const char *path);
-const json_t *exam_at(const json_t *object, const char *path);
 /* Has this check a result for the subject already? */
 bool exam_has(const struct exam *x, const char *subject);
 
-/* The one of a list of which that member is `text`; NULL: none, or text is "". Not evidence. */
-const json_t *exam_one_of(const json_t *list, const char *key, const char *text);
 /* The PCI function at that address; NULL: not in the list. Not evidence. */
 const json_t *exam_device(const struct exam *x, const char *address);
-
-/* Quiet readers, which are not evidence: "" where there is no such text, `other` no such number. */
-const char *exam_name(const json_t *object, const char *key);
-double exam_value(const json_t *object, const char *key, double other);
-bool exam_is(const json_t *object, const char *key, const char *text);
-/* "" where it is no text, or none. */
-const char *exam_string(const json_t *value);
-bool exam_has_word(const json_t *list, const char *word);
-/* Does a name fit one of the patterns, with '|' between? NULL: none. */
-bool exam_fits(const char *patterns, const char *name);
 
 /* Is it known that this is a guest; that it is none? */
 bool exam_guest(const struct exam *x);
@@ -255,11 +247,19 @@ struct exam_result *exam_found(struct exam *x, const char *format, ...) EXAM_PRI
 struct exam_result *exam_unknown(struct exam *x, const char *format, ...) EXAM_PRINTF(2, 3);
 /* Only where there is a reason worth showing. */
 struct exam_result *exam_not_applicable(struct exam *x, const char *format, ...) EXAM_PRINTF(2, 3);
-/* Of the latest result. */
+/* Of the latest result, with what stands in braces as of exam_fill(). */
 struct exam_result *exam_remedy(struct exam *x, const char *format, ...) EXAM_PRINTF(2, 3);
 /* A cost that was computed: `share` of the rate is lost, by `formula`. of: a literal. */
 struct exam_result *exam_price(struct exam *x, double share, const char *of, const char *formula,
                                ...) EXAM_PRINTF(4, 5);
+/* The same of a part that is left of the whole: "1 - 10/25 Gb/s". */
+struct exam_result *exam_price_rest(struct exam *x, double rest, double whole, const char *of,
+                                    const char *unit);
+struct exam_span;
+/* The text with what stands in braces: "{}" is the subject, "{link.port}" a fact of what is judged,
+ * or of the machine, "{rings.rx_max|4096}" one that may be missing; of a span, unless it is NULL,
+ * "{bad}", "{all}", "{percent}" and "{when}". */
+const char *exam_fill(struct exam *x, const char *text, const struct exam_span *span);
 
 /* ---- For checks: counters since boot, and how they grew between two readings of them, with which
  * the machine was recorded, or that two records of one boot are */
@@ -312,6 +312,21 @@ struct exam_rate {
 enum exam_when exam_rate_when(struct exam *x, const json_t *object, const struct exam_rate *rate,
                               struct exam_span *span);
 
+/* What counters may say of an object: either a rate, or a share of traffic, or what `when` finds of
+ * it. A table of them ends without any. */
+struct exam_event {
+    const struct exam_rate *rate;
+    const struct exam_share *share;
+    enum exam_when (*when)(struct exam *x, const json_t *object, struct exam_span *span);
+    const char *found;   /* "its line went up or down {bad} times {when}": see exam_fill() */
+    const char *undated; /* "changes of its line in", as of exam_undated() */
+    const char *remedy;  /* NULL: that of the check */
+};
+
+/* Adds what is found of the first that is a fault, else the unknown of the first that may be one,
+ * and returns which of them there was. */
+enum exam_when exam_events(struct exam *x, const json_t *object, const struct exam_event *events);
+
 /* A part of a time, or of periods: more than `limit` is a fault. Between two readings it takes
  * `enough` of the whole, or a share of `sure`; and `least` of the part in any case. */
 struct exam_part {
@@ -328,8 +343,8 @@ void exam_share_undated(struct exam *x, const struct exam_span *span, const char
 
 /* ---- What judges of several areas ask */
 
-/* How many CPUs "0-3,8" names; 0 where it is no such list. */
-double exam_cpus(const char *list);
+/* What a variable that steers libraries is set to; "" where it is not. Not evidence. */
+const char *exam_variable(const struct exam *x, const char *name);
 /* CPUs that the process may run on; 0: not known. */
 double exam_allowed(struct exam *x);
 /* Is the process one of several that a launcher started? */
@@ -337,13 +352,16 @@ bool exam_launched(struct exam *x);
 /* Those that all ranks of the host may use, of which this one may use `own`; `own`, where it has no
  * launcher. NULL: those of the others are not known. */
 const char *exam_job_cpus(struct exam *x, const char *own);
-/* Have two lists such as "0-3,8" a number in common? */
-bool exam_common(const char *one, const char *other);
 /* The interface of that name; NULL: not in the list. Not evidence, as the others of interfaces. */
 const json_t *exam_nic(const struct exam *x, const char *name);
+/* Is the PCI function an adapter; a GPU? */
+bool exam_is_nic(const json_t *device);
+bool exam_is_gpu(const json_t *device);
 /* Is a device, or its interface, in hardware: "physical", "passthrough" or "sriov-vf"? */
 bool exam_is_hardware(const json_t *device);
 bool exam_is_active(const json_t *port);
+/* The rate of an RDMA device's fastest active port; 0: none is known. */
+double exam_port_gbits(const json_t *device);
 /* How many GPUs the NVIDIA driver runs. */
 size_t exam_nvidia_gpus(const struct exam *x);
 bool exam_has_nvidia(struct exam *x);
@@ -353,12 +371,18 @@ size_t exam_cpu_nodes(const struct exam *x);
 bool exam_nic_is_real(const json_t *nic);
 /* Its rate; bonds have that of their members. 0: not known, or of other software, which makes it up. */
 double exam_nic_gbits(const json_t *nic);
-/* The fastest of the machine: an interface, or an active port that does RDMA; 0: none is known. */
+double exam_nic_speed(struct exam *x, const json_t *nic); /* the same, as evidence */
+/* The fastest of the machine, interface, or port that is active and does RDMA, or either; 0: none is
+ * known. */
+double exam_fastest_nic(const struct exam *x);
+double exam_fastest_port(const struct exam *x);
 double exam_fastest(const struct exam *x);
 /* May programs do RDMA between hosts by this device? Not by one of software, nor by the Ethernet
  * function of Hyper-V and Azure that is the fast way of an interface of hv_netvsc: that network
  * carries no RDMA. */
 bool exam_does_rdma(const struct exam *x, const json_t *device);
+/* Is there such a device? which: of them; NULL: any. */
+bool exam_has_adapter(const struct exam *x, bool (*which)(const json_t *device));
 /* Is it known that the process runs in a container? /sys then shows devices that it was not given. */
 bool exam_contained(const struct exam *x);
 /* Are these NUMA nodes one, or of one socket? */

@@ -36,9 +36,7 @@ void exam_undated(struct exam *x, double count, const char *what, double days)
 
 double exam_watched(struct exam *x)
 {
-    const json_t *seconds = exam_get(x, NULL, "load.watched_seconds");
-
-    return json_is_number(seconds) ? json_number_value(seconds) : 0;
+    return exam_value(x, NULL, "load.watched_seconds", 0);
 }
 
 /* Those of InfiniBand's port counters that are read and have few bits stop at their largest number
@@ -71,7 +69,7 @@ bool exam_grown(struct exam *x, const json_t *object, const char *counters, cons
         const json_t *more = json_object_get(grown, *keys);
 
         if (json_object_get(all, *keys) &&
-            (!json_is_number(more) || is_full(*keys, exam_value(all, *keys, 0))))
+            (!json_is_number(more) || is_full(*keys, fact_number(all, *keys, 0))))
             return false;
         *total += json_is_number(more) ? json_number_value(more) : 0;
     }
@@ -118,15 +116,13 @@ enum exam_when exam_share_when(struct exam *x, const json_t *object, const struc
 {
     enum exam_when when;
     double days, bad, all;
-    const json_t *uptime;
 
     if (!exam_sum(x, object, s->bad_in, s->bad, &bad) ||
         !exam_sum(x, object, s->all_in, s->all, &all))
         return EXAM_NOT_READ;
     if (by_growth(x, object, s, span, &when))
         return when;
-    uptime = exam_get(x, NULL, "load.uptime_seconds");
-    days = json_number_value(uptime) / DAY;
+    days = exam_value(x, NULL, "load.uptime_seconds", 0) / DAY;
     *span = (struct exam_span){bad, all, exam_format(x, "in %.4g days since boot", days), false};
     if (bad <= s->least)
         return EXAM_FEW;
@@ -168,7 +164,7 @@ static bool part_grown(struct exam *x, const json_t *object, const struct exam_p
                        struct exam_span *span, enum exam_when *when)
 {
     const json_t *grown = exam_get(x, object, "grown");
-    double bad = exam_value(grown, p->bad, -1), all = exam_value(grown, p->all, -1);
+    double bad = fact_number(grown, p->bad, -1), all = fact_number(grown, p->all, -1);
 
     if (exam_watched(x) <= 0 || bad < 0 || all <= 0)
         return false;
@@ -184,7 +180,7 @@ static bool part_grown(struct exam *x, const json_t *object, const struct exam_p
 enum exam_when exam_part_when(struct exam *x, const json_t *object, const struct exam_part *p,
                               double bad, double all, struct exam_span *span)
 {
-    double days = json_number_value(exam_get(x, NULL, "load.uptime_seconds")) / DAY;
+    double days = exam_value(x, NULL, "load.uptime_seconds", 0) / DAY;
     enum exam_when when;
 
     if (part_grown(x, object, p, span, &when))
@@ -205,4 +201,34 @@ void exam_share_undated(struct exam *x, const struct exam_span *span, const char
                      exam_watched(x));
     else if (exam_days(x, &days))
         exam_undated(x, span->bad, what, days);
+}
+
+#define EVENTS_MAX 4
+
+enum exam_when exam_events(struct exam *x, const json_t *object, const struct exam_event *events)
+{
+    struct exam_span spans[EVENTS_MAX];
+    enum exam_when when[EVENTS_MAX];
+    size_t n = 0;
+
+    for (const struct exam_event *e = events; e->found; e++, n++) {
+        when[n] = e->rate    ? exam_rate_when(x, object, e->rate, &spans[n])
+                  : e->share ? exam_share_when(x, object, e->share, &spans[n])
+                             : e->when(x, object, &spans[n]);
+        if (when[n] == EXAM_NOT_READ)
+            return EXAM_NOT_READ;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (when[i] == EXAM_NOW) {
+            exam_found(x, "%s", exam_fill(x, events[i].found, &spans[i]));
+            if (events[i].remedy)
+                exam_remedy(x, "%s", events[i].remedy);
+            return EXAM_NOW;
+        }
+    for (size_t i = 0; i < n; i++)
+        if (when[i] == EXAM_UNDATED) {
+            exam_share_undated(x, &spans[i], events[i].undated);
+            return EXAM_UNDATED;
+        }
+    return EXAM_FEW;
 }

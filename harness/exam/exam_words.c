@@ -22,20 +22,16 @@ bool exam_repeats(struct exam *x, const struct exam_result *r)
 
 static const char *device_name(struct exam *x, const char *address)
 {
-    const json_t *devices = json_object_get(json_object_get(exam_machine(x), "gpus"), "devices"),
-                 *gpu, *device = exam_device(x, address);
-    size_t i;
+    const json_t *device = exam_device(x, address),
+                 *gpu = fact_one_of(exam_peek(x, "gpus.devices"), "address", address);
+    const char *name = fact_name(device, "name");
 
-    json_array_foreach (devices, i, gpu)
-        if (*address && exam_is(gpu, "address", address) && *exam_name(gpu, "name"))
-            return exam_format(x, "GPU %s", exam_name(gpu, "name"));
-    if (exam_is(device, "kind", "nvme")) { /* "NVMe SSD Controller PM9A1/PM9A3/980PRO" */
-        const char *name = exam_name(device, "name");
-
+    if (*fact_name(gpu, "name"))
+        return exam_format(x, "GPU %s", fact_name(gpu, "name"));
+    if (fact_is(device, "kind", "nvme")) /* "NVMe SSD Controller PM9A1/PM9A3/980PRO" */
         return exam_format(x, "%s%.*s", strcasestr(name, "NVMe") ? "" : "NVMe disk ",
                            (int)strcspn(name, "/"), name);
-    }
-    return exam_name(device, "name");
+    return name;
 }
 
 const char *exam_subject(struct exam *x, const struct exam_result *r)

@@ -24,19 +24,14 @@ void parts_find_link(const struct report *r, struct part_law *law)
 {
     law->links = 0;
     for (size_t run = 0; law->limit > 0 && run < r->n_runs; run++) {
-        const json_t *hosts = json_object_get(json_object_get(r->runs[run].meta, "hosts"), "list");
-        const json_t *limit, *host, *network;
-        size_t i, k;
-
-        json_array_foreach (json_object_get(r->runs[run].meta, "limits"), i, limit) {
-            const char *key = json_string_value(json_object_get(limit, "key"));
-            const char *figure = key ? strrchr(key, '.') : NULL;
+        FACT_EACH (fact_at(r->runs[run].meta, "limits"), limit) {
+            const char *figure = strrchr(fact_name(limit, "key"), '.');
 
             if (figure && !strcmp(figure, ".gbits_per_s"))
-                try_link(law, json_number_value(json_object_get(limit, "value")));
+                try_link(law, fact_number(limit, "value", 0));
         }
-        json_array_foreach (hosts, i, host)
-            json_array_foreach (json_object_get(host, "networks"), k, network)
-                try_link(law, 1e-3 * json_number_value(json_object_get(network, "speed_mbps")));
+        FACT_EACH (fact_at(r->runs[run].meta, "hosts.list"), host)
+            FACT_EACH (fact_at(host, "networks"), network)
+                try_link(law, 1e-3 * fact_number(network, "speed_mbps", 0));
     }
 }

@@ -202,9 +202,9 @@ static double limit_of(const struct report_case *c, const struct report_point *p
 }
 
 /* Of GPUs or of hosts, as products are. */
-static void take_memory(struct parts_reading *in, bool gpu, const json_t *device, const char *name)
+static void take_memory(struct parts_reading *in, bool gpu, const json_t *device, const char *path)
 {
-    double bytes = json_number_value(json_object_get(device, name));
+    double bytes = fact_number(device, path, 0);
 
     if (gpu == in->parts->gpu && bytes > 0)
         in->parts->memory_bytes = fmin(in->parts->memory_bytes, bytes);
@@ -212,28 +212,24 @@ static void take_memory(struct parts_reading *in, bool gpu, const json_t *device
 
 static void find_device(struct parts_reading *in, const json_t *meta, bool *several)
 {
-    const json_t *machine = json_object_get(meta, "machine"), *limit, *gpu;
     const char *rate = pool_text(&in->r->pool, "%s_tflops", in->parts->dtype);
-    size_t i;
 
-    json_array_foreach (json_object_get(meta, "limits"), i, limit) {
-        const char *key = json_string_value(json_object_get(limit, "key"));
-        const char *source = json_string_value(json_object_get(limit, "source"));
-        const char *figure = key ? strrchr(key, '.') : NULL;
+    FACT_EACH (fact_at(meta, "limits"), limit) {
+        const char *figure = strrchr(fact_name(limit, "key"), '.');
 
-        if (!figure || !source || strcmp(source, "nvml") != 0)
+        if (!figure || !fact_is(limit, "source", "nvml"))
             continue;
         in->parts->products_clocked |= !strcmp(figure + 1, rate);
         in->parts->memory_clocked |= !strcmp(figure + 1, "memory_gbytes_per_s");
     }
-    json_array_foreach (json_object_get(json_object_get(machine, "gpus"), "devices"), i, gpu) {
+    FACT_EACH (fact_at(meta, "machine.gpus.devices"), gpu) {
         const char *name = json_string_value(json_object_get(gpu, "name"));
 
         *several |= !name || (in->parts->device && strcmp(name, in->parts->device) != 0);
         in->parts->device = name;
         take_memory(in, true, gpu, "memory_bytes");
     }
-    take_memory(in, false, json_object_get(machine, "memory"), "total_bytes");
+    take_memory(in, false, meta, "machine.memory.total_bytes");
 }
 
 /* Of one shape the fastest way. */
@@ -378,16 +374,8 @@ static void look_for_size(struct parts_reading *in, const struct report_bench *b
  * fewer bytes than move. */
 static double channels_of(const json_t *meta)
 {
-    const json_t *limit;
-    size_t i;
-
-    json_array_foreach (json_object_get(meta, "limits"), i, limit) {
-        const char *key = json_string_value(json_object_get(limit, "key"));
-
-        if (key && !strcmp(key, "dram.gbytes_per_s"))
-            return 1e9 * json_number_value(json_object_get(limit, "value"));
-    }
-    return NAN;
+    return 1e9 * fact_number(fact_one_of(fact_at(meta, "limits"), "key", "dram.gbytes_per_s"),
+                             "value", NAN);
 }
 
 static void add_stream(struct parts_reading *in, const struct report_bench *b,

@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 
 #include "core/alloc.h"
-#include "harness/exam/exam.h"
 #include "harness/history/history.h"
 #include "harness/history/history_db.h"
+#include "harness/machine/fact.h"
 #include "harness/report/cases.h"
 #include "harness/report/show.h"
 
@@ -211,7 +211,7 @@ static json_t *without_passing(const json_t *value)
     if (json_is_object(value)) {
         kept = json_object();
         json_object_foreach ((json_t *)value, key, one)
-            if (!exam_passes(key))
+            if (!fact_passes(key))
                 json_object_set_new(kept, key, without_passing(one));
         return kept;
     }

@@ -10,6 +10,7 @@
 #include "harness/compare/compare.h"
 #include "harness/compare/pairs.h"
 #include "harness/history/history.h"
+#include "harness/machine/fact.h"
 #include "harness/report/show.h"
 
 #define TREND_DIFFER_SHOWN 8
@@ -401,16 +402,14 @@ static void read_asked(struct trends *t)
             continue;
         }
         json_t *known = text ? json_loads(text, 0, NULL) : NULL;
-        const char *only = json_string_value(json_object_get(known, "only"));
-        const char *hash = json_string_value(json_object_get(known, "config_hash"));
-        const json_t *cpu = json_object_get(json_object_get(known, "machine"), "cpu");
-        const char *model = json_string_value(json_object_get(cpu, "model"));
-        json_int_t cores = json_integer_value(json_object_get(cpu, "cores"));
+        const char *model = fact_name(known, "machine.cpu.model");
 
-        t->asked[i] = (struct trend_asked){
-            pool_text(&h->pool, "%s", only ? only : ""),
-            pool_text(&h->pool, "%s", hash ? hash : ""),
-            model ? pool_text(&h->pool, "%s, %lld cores", model, (long long)cores) : ""};
+        t->asked[i] =
+            (struct trend_asked){pool_text(&h->pool, "%s", fact_name(known, "only")),
+                                 pool_text(&h->pool, "%s", fact_name(known, "config_hash")),
+                                 *model ? pool_text(&h->pool, "%s, %lld cores", model,
+                                                    fact_integer(known, "machine.cpu.cores", 0))
+                                        : ""};
         json_decref(known);
     }
 }

@@ -54,18 +54,6 @@ const char *limits_device(const struct limits *l, const char *kind, const char *
 // 0, -ENOENT, -EINVAL.
 int limits_infiniband(const struct limits *l, const char *rate, int width, double *gbits_per_s);
 
-// The part of an Ethernet data rate that is left to the payload:
-//
-//   TCP over IPv4    (mtu - 20 - 20 - options) / (mtu + 38)
-//   RoCE v2          payload / (payload + 82)
-//
-// 38 = preamble 8 + header 14 + checksum 4 + gap 12. 82 = 38 + IP 20 + UDP 8 + BTH 12 + ICRC 4: a
-// packet in the middle of a message. options is 12 with TCP timestamps (Linux's default), else 0.
-// Sources: IEEE 802.3 clauses 3 and 4; RFC 791, 793, 7323; InfiniBand Architecture 1.2.1, annex
-// A17.
-double limits_tcp_fraction(int mtu, int options);
-double limits_roce_fraction(int payload);
-
 // The limits of one machine from what `plumb probe --json` says of it (docs/probe.md). *out
 // becomes a new array (the caller's) of objects
 //

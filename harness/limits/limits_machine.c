@@ -28,44 +28,38 @@ struct limit_key {
 
 #define LABEL_CHARS 64
 
-/* An absent fact is passed over, and so is one of an unexpected type. */
-static const char *limits_text(const json_t *object, const char *key)
+/* An absent fact is passed over, and so is one that cannot be. */
+static double limits_number(const json_t *object, const char *path)
 {
-    return json_string_value(json_object_get(object, key));
+    return fmax(fact_number(object, path, 0), 0);
 }
 
-static double limits_number(const json_t *object, const char *key)
+static int limits_count(const json_t *object, const char *path)
 {
-    double value = json_number_value(json_object_get(object, key));
-    return value > 0 ? value : 0;
-}
-
-static int limits_count(const json_t *object, const char *key)
-{
-    double value = limits_number(object, key);
+    double value = limits_number(object, path);
     return value < 1e6 ? (int)value : 0;
 }
 
 /* A text that becomes a part of a key: one that is too long for that counts as absent. */
 static const char *limits_label(const json_t *object, const char *key)
 {
-    const char *s = limits_text(object, key);
-    return s && *s && strlen(s) <= LABEL_CHARS ? s : NULL;
+    const char *s = fact_name(object, key);
+    return *s && strlen(s) <= LABEL_CHARS ? s : NULL;
 }
 
 /* All of one piece of hardware belongs to this machine. */
 static bool limits_is_whole(const json_t *device)
 {
-    return exam_fits("physical|passthrough", exam_name(device, "nature"));
+    return fact_fits("physical|passthrough", fact_name(device, "nature"));
 }
 
 /* "10de:2330" of the function at this address; "" when it is not known. */
 static struct limit_key limits_pci_id(const struct joiner *j, const char *address)
 {
-    const json_t *device = exam_one_of(json_object_get(j->machine, "pci"), "address", address);
-    const char *vendor = limits_text(device, "vendor_id"), *id = limits_text(device, "device_id");
+    const json_t *device = fact_one_of(json_object_get(j->machine, "pci"), "address", address);
+    const char *vendor = fact_name(device, "vendor_id"), *id = fact_name(device, "device_id");
     struct limit_key key = {""};
-    if (vendor && id)
+    if (*vendor && *id)
         snprintf(key.text, sizeof(key.text), "%s:%s", vendor, id);
     return key;
 }
@@ -127,17 +121,6 @@ int limits_infiniband(const struct limits *l, const char *rate, int width, doubl
     return rc;
 }
 
-double limits_tcp_fraction(int mtu, int options)
-{
-    struct framing_tcp f = {.mtu = (unsigned)mtu, .options = (unsigned)options};
-    return framing_tcp_fraction(&f);
-}
-
-double limits_roce_fraction(int payload)
-{
-    return payload / (payload + (double)framing_packet_bytes(FRAMING_ROCE_V2_IPV4));
-}
-
 /* ---- One GPU: figures of its datasheet, or for parts and unknown models those of NVML ---- */
 
 /* What is known of the GPU that limits are written for. */
@@ -152,27 +135,27 @@ struct gpu_join {
 // A stand-in may bear any name.
 static bool is_simulated(const struct joiner *j, const json_t *gpu)
 {
-    return exam_is(gpu, "nature", "simulated") ||
-           json_is_true(exam_at(j->machine, "gpus.simulated"));
+    return fact_is(gpu, "nature", "simulated") ||
+           json_is_true(fact_at(j->machine, "gpus.simulated"));
 }
 
 // All of one GPU. A simulated one is what its description says: a whole one, or a vGPU.
 static bool is_whole(const struct joiner *j, const json_t *gpu)
 {
-    if (json_is_true(exam_at(gpu, "mig.enabled")))
+    if (json_is_true(fact_at(gpu, "mig.enabled")))
         return false;
-    return is_simulated(j, gpu) ? exam_fits("none|passthrough", exam_name(gpu, "virtualization"))
+    return is_simulated(j, gpu) ? fact_fits("none|passthrough", fact_name(gpu, "virtualization"))
                                 : limits_is_whole(gpu);
 }
 
 static const char *find_entry(const struct joiner *j, const json_t *gpu)
 {
-    struct limit_key id = limits_pci_id(j, exam_name(gpu, "address"));
+    struct limit_key id = limits_pci_id(j, fact_name(gpu, "address"));
     const char *entry;
     if (!is_whole(j, gpu) || is_simulated(j, gpu))
         return NULL;
     entry = limits_device(j->l, "gpu", id.text, NULL);
-    return entry ? entry : limits_device(j->l, "gpu", NULL, limits_text(gpu, "name"));
+    return entry ? entry : limits_device(j->l, "gpu", NULL, fact_name(gpu, "name"));
 }
 
 // A row names its GPU by the PCI address, so each of its limits does.
@@ -191,10 +174,10 @@ static void add_gpu_limit(const struct gpu_join *g, const char *name, double val
 // "sm.cc-9-0.bf16_per_clock" of compute capability 9.0.
 static double per_clock(const struct gpu_join *g, const char *type)
 {
-    const char *capability = limits_text(g->gpu, "compute_capability");
+    const char *capability = fact_name(g->gpu, "compute_capability");
     int major, minor;
     double value = 0;
-    if (!capability || sscanf(capability, "%3d.%3d", &major, &minor) != 2)
+    if (sscanf(capability, "%3d.%3d", &major, &minor) != 2)
         return 0;
     struct limit_key key = limits_key("sm.cc-%d-%d.%s_per_clock", major, minor, type);
     return limits_lookup(g->j->l, key.text, &value, NULL, NULL) ? 0 : value;
@@ -220,7 +203,7 @@ static struct clock_rate rate_of_type(const struct gpu_join *g, const char *type
     snprintf(r.detail, sizeof(r.detail),
              "%.0f multiprocessors x %.0f MHz at most x %.0f operations a clock (compute "
              "capability %s)",
-             sms, mhz, each, limits_text(g->gpu, "compute_capability"));
+             sms, mhz, each, fact_name(g->gpu, "compute_capability"));
     return r;
 }
 
@@ -299,14 +282,14 @@ static void add_from_nvml(const struct gpu_join *g)
 // Where the PCI bus does not show the link: a GPU in a guest, for one.
 static void add_link(const struct gpu_join *g)
 {
-    const json_t *pcie = json_object_get(g->gpu, "pcie");
     const char *address = limits_label(g->gpu, "address");
-    int gen = limits_count(pcie, "max_generation"), width = limits_count(pcie, "width");
+    int gen = limits_count(g->gpu, "pcie.max_generation"),
+        width = limits_count(g->gpu, "pcie.width");
     double rate = pcie_gbytes_per_s(framing_pcie_gt_s(gen), width);
     if (!address || !rate)
         return;
     struct limit_key key = limits_key("pcie.%s.gbytes_per_s", address);
-    if (!exam_one_of(g->j->out, "key", key.text))
+    if (!fact_one_of(g->j->out, "key", key.text))
         limits_add(g->j, key, rate, "GB/s", "nvml",
                    "width as it is, generation of a busy GPU: generation %d x%d, one direction, "
                    "before packet headers",
@@ -318,7 +301,7 @@ static void add_link(const struct gpu_join *g)
 // What n links of a GPU carry of data, of what NVML says that they signal.
 static double nvlink_data(const json_t *gpu, double links, double signalled)
 {
-    double version = limits_number(json_object_get(gpu, "nvlink"), "version");
+    double version = limits_number(gpu, "nvlink.version");
     return nvlink_data_gbps(version, links, signalled);
 }
 
@@ -326,28 +309,27 @@ static double nvlink_data(const json_t *gpu, double links, double signalled)
 static void limits_add_gpu_pair(struct joiner *j, const json_t *pair)
 {
     const char *a = limits_label(pair, "a"), *b = limits_label(pair, "b");
-    const char *via = limits_text(pair, "nvlink_via");
     double rate = limits_number(pair, "nvlink_gbytes_per_s");
     if (!a || !b || rate == 0)
         return;
-    rate = nvlink_data(exam_one_of(exam_at(j->machine, "gpus.devices"), "address", a),
+    rate = nvlink_data(fact_one_of(fact_at(j->machine, "gpus.devices"), "address", a),
                        limits_count(pair, "nvlinks"), rate);
     limits_add(j, limits_key("p2p.%s+%s.nvlink_gbytes_per_s", a, b), rate, "GB/s", "nvml",
                "%d NVLinks between the two%s, one direction", limits_count(pair, "nvlinks"),
-               via && !strcmp(via, "nvswitch") ? " over switches" : "");
+               fact_is(pair, "nvlink_via", "nvswitch") ? " over switches" : "");
 }
 
 /* All limits of GPU number `index`. */
 static void limits_add_gpu(struct joiner *j, const json_t *gpu, size_t index)
 {
-    double links = limits_number(json_object_get(gpu, "nvlink"), "gbytes_per_s");
+    double links = limits_number(gpu, "nvlink.gbytes_per_s");
     struct gpu_join g = {.j = j,
                          .gpu = gpu,
                          .index = index,
                          .entry = find_entry(j, gpu),
                          .except = links > 0 ? "nvlink_gbytes_per_s" : NULL};
     if (links > 0) {
-        double active = limits_number(json_object_get(g.gpu, "nvlink"), "active");
+        double active = limits_number(g.gpu, "nvlink.active");
         char detail[96];
         snprintf(detail, sizeof(detail), "%.0f active links, one direction; %.4g GB/s signalled",
                  active, links);
@@ -363,8 +345,6 @@ static void limits_add_gpu(struct joiner *j, const json_t *gpu, size_t index)
 
 #define ROCE_PAYLOAD 4096 // the largest path MTU; a smaller one stays below the limit
 #define SAME_RATE    1e-3 // the hardware figures' rates and the probe's are rounded
-#define IB_OVERHEAD                                                                                \
-    26 // LRH 8, BTH 12, ICRC 4, VCRC 2 (InfiniBand Architecture 1.2.1, chapters 7 and 9)
 
 /* Returns the rate; 0: not known. */
 static double add_pcie_link(struct joiner *j, const char *address, const char *name, double gt_s,
@@ -383,10 +363,8 @@ static double add_pcie_link(struct joiner *j, const char *address, const char *n
 // "path_gbytes_per_s" has the device's own in it, which a GPU slows when idle.
 static double slowest_uplink(const json_t *device)
 {
-    const json_t *uplink;
     double least = 0;
-    size_t i;
-    json_array_foreach (json_object_get(device, "uplinks"), i, uplink) {
+    FACT_EACH (json_object_get(device, "uplinks"), uplink) {
         double rate = limits_number(uplink, "now_gbytes_per_s");
         if (rate <= 0)
             return 0;
@@ -398,16 +376,15 @@ static double slowest_uplink(const json_t *device)
 static void add_pcie(struct joiner *j, const json_t *device)
 {
     const json_t *link = json_object_get(device, "link");
-    const char *address = limits_label(device, "address"), *kind = limits_text(device, "kind");
+    const char *address = limits_label(device, "address");
     int width = limits_count(link, "now_width"), best_width = limits_count(link, "best_width");
     double now = limits_number(link, "now_gt_s"), best = limits_number(link, "best_gt_s");
     double most =
         best > 0 ? best : limits_number(link, "max_gt_s"); // of the device alone: a bound too
     double path = slowest_uplink(device), own;
-    bool gpu = kind && !strcmp(kind, "gpu");
     if (!address || !link)
         return;
-    if (gpu && most > now)
+    if (fact_is(device, "kind", "gpu") && most > now)
         own = add_pcie_link(j, address, "gbytes_per_s", most, width,
                             "width as it is, speed of a busy GPU");
     else
@@ -421,7 +398,7 @@ static void add_pcie(struct joiner *j, const json_t *device)
 
 static void add_chip(struct joiner *j, const json_t *nic, const char *name)
 {
-    struct limit_key id = limits_pci_id(j, exam_name(nic, "pci"));
+    struct limit_key id = limits_pci_id(j, fact_name(nic, "pci"));
     const char *entry = limits_device(j->l, "nic", id.text, NULL), *source, *unit;
     double value;
     if (!limits_is_whole(nic) || !entry)
@@ -433,7 +410,7 @@ static void add_chip(struct joiner *j, const json_t *nic, const char *name)
 
 static void add_nic(struct joiner *j, const json_t *nic)
 {
-    const char *name = limits_label(nic, "name"), *kind = limits_text(nic, "kind");
+    const char *name = limits_label(nic, "name");
     double speed = limits_number(nic, "speed_gbits_per_s");
     int mtu = limits_count(nic, "mtu");
     if (!name || !exam_is_hardware(nic))
@@ -441,10 +418,10 @@ static void add_nic(struct joiner *j, const json_t *nic)
     if (speed > 0)
         limits_add(j, limits_key("net.%s.gbits_per_s", name), speed, "Gb/s", "sysfs",
                    "link speed, one direction");
-    if (speed > 0 && mtu >= 576 && kind && !strcmp(kind, "ethernet"))
+    if (speed > 0 && mtu >= 576 && fact_is(nic, "kind", "ethernet"))
         limits_add(j, limits_key("net.%s.tcp_gbits_per_s", name),
-                   speed * limits_tcp_fraction(mtu, 0), "Gb/s", "sysfs",
-                   "payload of TCP over IPv4 at the link speed, MTU %d", mtu);
+                   speed * framing_tcp_fraction(&(struct framing_tcp){.mtu = (unsigned)mtu}),
+                   "Gb/s", "sysfs", "payload of TCP over IPv4 at the link speed, MTU %d", mtu);
     add_chip(j, nic, name);
 }
 
@@ -452,11 +429,10 @@ static void add_nic(struct joiner *j, const json_t *nic)
 // "4X FDR" says which rate it is.
 static double infiniband_rate(const struct joiner *j, const json_t *port)
 {
-    const char *lanes = limits_text(port, "lanes");
     char rate[16] = "";
     int width = 0;
     double gbits = 0;
-    if (!lanes || sscanf(lanes, "%2dX %15s", &width, rate) != 2)
+    if (sscanf(fact_name(port, "lanes"), "%2dX %15s", &width, rate) != 2)
         return 0;
     for (char *c = rate; *c; c++)
         *c = (char)tolower((unsigned char)*c);
@@ -465,52 +441,46 @@ static double infiniband_rate(const struct joiner *j, const json_t *port)
 
 static void add_port(struct joiner *j, const char *name, const json_t *port)
 {
-    const char *layer = limits_text(port, "link_layer"), *lanes = limits_text(port, "lanes");
+    const char *layer = fact_name(port, "link_layer"), *lanes = fact_name(port, "lanes");
     int index = limits_count(port, "port");
     double rate = limits_number(port, "rate_gbits_per_s");
-    bool infiniband = layer && !strcmp(layer, "InfiniBand");
+    bool infiniband = !strcmp(layer, "InfiniBand");
     if (infiniband)
         rate = infiniband_rate(j, port);
-    if (!layer || rate <= 0)
+    if (!*layer || rate <= 0)
         return;
-    double payload = infiniband ? (double)ROCE_PAYLOAD / (ROCE_PAYLOAD + IB_OVERHEAD)
-                                : limits_roce_fraction(ROCE_PAYLOAD);
+    double payload =
+        ROCE_PAYLOAD / (ROCE_PAYLOAD + (double)framing_packet_bytes(
+                                           infiniband ? FRAMING_INFINIBAND : FRAMING_ROCE_V2_IPV4));
     limits_add(j, limits_key("rdma.%s.%d.gbits_per_s", name, index), rate, "Gb/s", "sysfs",
-               "data rate of %s (%s), one direction", layer, lanes ? lanes : "lanes unknown");
+               "data rate of %s (%s), one direction", layer, *lanes ? lanes : "lanes unknown");
     limits_add(j, limits_key("rdma.%s.%d.payload_gbits_per_s", name, index), rate * payload, "Gb/s",
                "sysfs", "payload of packets of %d bytes at the data rate", ROCE_PAYLOAD);
 }
 
 static void add_all(struct joiner *j)
 {
-    const json_t *item, *port, *gpus = json_object_get(j->machine, "gpus");
-    size_t i, k;
-    const json_t *memory = json_object_get(j->machine, "memory");
-    double peak = limits_number(memory, "peak_gbytes_per_s");
+    double peak = limits_number(j->machine, "memory.peak_gbytes_per_s");
+    size_t index = 0;
     if (peak > 0)
         limits_add(j, limits_key("dram.gbytes_per_s"), peak, "GB/s", "sysfs",
                    "%.0f channels, from the firmware's memory table (SMBIOS)",
-                   limits_number(memory, "channels"));
-    json_array_foreach (json_object_get(j->machine, "pci"), i, item) {
-        add_pcie(j, item);
-    }
-    json_array_foreach (json_object_get(j->machine, "network"), i, item) {
-        add_nic(j, item);
-    }
-    json_array_foreach (json_object_get(j->machine, "rdma"), i, item) {
-        const char *name = limits_label(item, "name");
-        if (!name || !exam_is_hardware(item))
+                   limits_number(j->machine, "memory.channels"));
+    FACT_EACH (fact_at(j->machine, "pci"), device)
+        add_pcie(j, device);
+    FACT_EACH (fact_at(j->machine, "network"), nic)
+        add_nic(j, nic);
+    FACT_EACH (fact_at(j->machine, "rdma"), device) {
+        const char *name = limits_label(device, "name");
+        if (!name || !exam_is_hardware(device))
             continue;
-        json_array_foreach (json_object_get(item, "ports"), k, port) {
+        FACT_EACH (fact_at(device, "ports"), port)
             add_port(j, name, port);
-        }
     }
-    json_array_foreach (json_object_get(gpus, "devices"), i, item) {
-        limits_add_gpu(j, item, i);
-    }
-    json_array_foreach (json_object_get(gpus, "pairs"), i, item) {
-        limits_add_gpu_pair(j, item);
-    }
+    FACT_EACH (fact_at(j->machine, "gpus.devices"), gpu)
+        limits_add_gpu(j, gpu, index++);
+    FACT_EACH (fact_at(j->machine, "gpus.pairs"), pair)
+        limits_add_gpu_pair(j, pair);
 }
 
 int limits_machine(const struct limits *l, const json_t *machine, json_t **out)

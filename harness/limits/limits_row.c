@@ -10,7 +10,7 @@
 #include "core/condition.h"
 #include "core/row.h"
 #include "core/units.h"
-#include "harness/exam/exam.h"
+#include "harness/machine/fact.h"
 
 #define ADDRESS_BYTES 64
 #define FIGURE_BYTES  64
@@ -47,23 +47,19 @@ static const char *cell_of(const void *arg, const char *name, size_t len)
 
 static bool may_take(const struct subject *s, const json_t *limit)
 {
-    return json_number_value(json_object_get(limit, "value")) > 0 &&
-           !(s->simulated && !strcmp(exam_name(limit, "source"), "datasheet"));
+    return fact_number(limit, "value", 0) > 0 &&
+           !(s->simulated && fact_is(limit, "source", "datasheet"));
 }
 
 static struct row_limit found_limit(const json_t *limit)
 {
-    return (struct row_limit){.limit = limit,
-                              .value = json_number_value(json_object_get(limit, "value"))};
+    return (struct row_limit){.limit = limit, .value = fact_number(limit, "value", 0)};
 }
 
 static struct row_limit find_key(const struct subject *s, const char *key)
 {
-    const json_t *limit;
-    size_t i;
-
-    json_array_foreach (s->limits, i, limit)
-        if (!strcmp(exam_name(limit, "key"), key) && may_take(s, limit))
+    FACT_EACH (s->limits, limit)
+        if (fact_is(limit, "key", key) && may_take(s, limit))
             return found_limit(limit);
     return (struct row_limit){0};
 }
@@ -72,14 +68,11 @@ static struct row_limit find_key(const struct subject *s, const char *key)
 static struct row_limit find_figure(const struct subject *s, const char *address,
                                     const char *figure)
 {
-    const json_t *limit;
-    size_t i;
-
-    json_array_foreach (s->limits, i, limit) {
-        const char *key = exam_name(limit, "key"), *dot = strrchr(key, '.');
+    FACT_EACH (s->limits, limit) {
+        const char *key = fact_name(limit, "key"), *dot = strrchr(key, '.');
 
         if (*address && !strncmp(key, "gpu.", 4) && !strcmp(dot + 1, figure) &&
-            !strcmp(exam_name(limit, "address"), address) && may_take(s, limit))
+            fact_is(limit, "address", address) && may_take(s, limit))
             return found_limit(limit);
     }
     return (struct row_limit){0};
@@ -257,8 +250,8 @@ static bool raise_limit(const struct bench_limit *rule, double figure, double va
 static void fill(const struct subject *s, const struct bench_limit *rule, struct row_limit found,
                  struct joined_limit *out)
 {
-    const char *source = exam_name(found.limit, "source"),
-               *detail = exam_name(found.limit, "detail");
+    const char *source = fact_name(found.limit, "source"),
+               *detail = fact_name(found.limit, "detail");
     double value = table_number(s->rows, s->row, "value");
     const char *remark = raise_limit(rule, found.value, value, out) ? rule->exceeded : rule->remark;
 
@@ -285,7 +278,7 @@ int limits_row(const json_t *limits, double cores, const struct bench_limit *rul
         if (!(found.value > 0))
             continue;
         if (!found.limit ||
-            strcmp(exam_name(found.limit, "unit"), table_text(rows, row, "unit")) != 0)
+            strcmp(fact_name(found.limit, "unit"), table_text(rows, row, "unit")) != 0)
             continue;
         fill(&s, rule, found, out);
         return 1;

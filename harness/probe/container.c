@@ -14,11 +14,11 @@
 /* The control group's limits, which bound every result: the tightest on the way up to the root. */
 
 /* The path after "controller:" (v1) or "0::" (v2) in /proc/self/cgroup. */
-static bool cgroup_path(const struct tree *tree, const char *controller, char *buf, size_t size)
+static bool cgroup_path(const struct probe *p, const char *controller, char *buf, size_t size)
 {
     char text[8192], *save = NULL;
 
-    if (tree_read(tree, "proc/self/cgroup", text, sizeof(text), NULL))
+    if (sys_read(p->root, text, sizeof(text), NULL, "proc/self/cgroup"))
         return false;
     for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
         char *names = strchr(line, ':'), *path = names ? strchr(names + 1, ':') : NULL;
@@ -42,38 +42,37 @@ struct limits {
     const char *below;         /* the folder of a second reading of counters; NULL: none */
     double cpus;               /* quota over period; 0: none found */
     long long memory;          /* bytes; 0: none found */
-    char cpuset[TREE_LINE];    /* "": none found */
+    char cpuset[SYS_LINE];     /* "": none found */
     long long periods, paused; /* of the group that was paused most often; 0 */
-    char unread[4][TREE_LINE]; /* by enum limit: a file that could hold a tighter one; or "" */
+    char unread[4][SYS_LINE];  /* by enum limit: a file that could hold a tighter one; or "" */
 };
 
 enum limit { LIMIT_CPUS, LIMIT_MEMORY, LIMIT_CPUSET, LIMIT_STAT };
 
 /* A file that a group is known not to have limits nothing (the root of a hierarchy has none); one
  * that was not read may. */
-static void note_unread(const struct tree *tree, const char *folder, const char *file, int rc,
+static void note_unread(const struct probe *p, const char *folder, const char *file, int rc,
                         char *unread)
 {
-    struct path path = tree_join(folder, file);
+    struct path path = path_join(folder, file);
 
-    if (!unread[0] && !tree_absent(tree, path.s))
-        snprintf(unread, TREE_LINE, "/%.180s: %.60s", path.s, fact_errno(rc));
+    if (!unread[0] && !probe_absent(p, "%s", path.s))
+        snprintf(unread, SYS_LINE, "/%.180s: %.60s", path.s, fact_errno(rc));
 }
 
 /* How many of the periods with work ended early because the quota was used up, "nr_periods 10",
  * "nr_throttled 3", since the group was made. */
-static void read_cpu_stat(const struct tree *tree, const char *folder, bool v2,
-                          struct limits *limits)
+static void read_cpu_stat(const struct probe *p, const char *folder, bool v2, struct limits *limits)
 {
     (void)v2;
     char text[2048];
     const char *periods, *paused;
     long long all, some;
-    struct path path = limits->below ? tree_join(limits->below, folder) : tree_join(folder, "");
-    int rc = tree_read(tree, tree_join(path.s, "cpu.stat").s, text, sizeof(text), NULL);
+    struct path path = limits->below ? path_join(limits->below, folder) : path_join(folder, "");
+    int rc = sys_read(p->root, text, sizeof(text), NULL, "%s/cpu.stat", path.s);
 
     if (rc && !limits->below) /* a group that a second reading lacks did not grow */
-        note_unread(tree, folder, "cpu.stat", rc, limits->unread[LIMIT_STAT]);
+        note_unread(p, folder, "cpu.stat", rc, limits->unread[LIMIT_STAT]);
     if (rc)
         return;
     periods = strstr(text, "nr_periods ");
@@ -89,71 +88,71 @@ static void read_cpu_stat(const struct tree *tree, const char *folder, bool v2,
  * root has these files too. */
 
 /* "max 100000" or "200000 100000"; a file each in version 1. */
-static void read_cpu(const struct tree *tree, const char *folder, bool v2, struct limits *limits)
+static void read_cpu(const struct probe *p, const char *folder, bool v2, struct limits *limits)
 {
     const char *file = v2 ? "cpu.max" : "cpu.cfs_quota_us";
     long long quota = 0, period = 0;
-    char line[TREE_LINE];
-    int rc = tree_line_at(tree, folder, file, line, sizeof(line));
+    char line[SYS_LINE];
+    int rc = sys_line(p->root, line, sizeof(line), "%s/%s", folder, file);
 
-    read_cpu_stat(tree, folder, v2, limits);
+    read_cpu_stat(p, folder, v2, limits);
     if (!rc && v2 && strncmp(line, "max", 3) != 0) {
         if (sscanf(line, "%lld %lld", &quota, &period) != 2 || quota <= 0 || period <= 0)
             rc = -EINVAL;
     } else if (!rc && !v2) {
-        rc = tree_number_at(tree, folder, file, &quota);
+        rc = sys_number(p->root, &quota, "%s/%s", folder, file);
         if (!rc && quota > 0)
-            rc = tree_number_at(tree, folder, file = "cpu.cfs_period_us", &period);
+            rc = sys_number(p->root, &period, "%s/%s", folder, file = "cpu.cfs_period_us");
     }
     if (rc)
-        note_unread(tree, folder, file, rc, limits->unread[LIMIT_CPUS]);
+        note_unread(p, folder, file, rc, limits->unread[LIMIT_CPUS]);
     else if (quota > 0 && period > 0 &&
              (!limits->cpus || (double)quota / (double)period < limits->cpus))
         limits->cpus = (double)quota / (double)period;
 }
 
 /* "max" or bytes; "no limit" of version 1 is LONG_MAX rounded down to a page. */
-static void read_memory(const struct tree *tree, const char *folder, bool v2, struct limits *limits)
+static void read_memory(const struct probe *p, const char *folder, bool v2, struct limits *limits)
 {
     const char *file = v2 ? "memory.max" : "memory.limit_in_bytes";
     long long bytes = 0;
-    char line[TREE_LINE];
-    int rc = tree_line_at(tree, folder, file, line, sizeof(line));
+    char line[SYS_LINE];
+    int rc = sys_line(p->root, line, sizeof(line), "%s/%s", folder, file);
 
     if (!rc && strcmp(line, "max") != 0)
-        rc = tree_number_at(tree, folder, file, &bytes);
+        rc = sys_number(p->root, &bytes, "%s/%s", folder, file);
     if (rc)
-        note_unread(tree, folder, file, rc, limits->unread[LIMIT_MEMORY]);
+        note_unread(p, folder, file, rc, limits->unread[LIMIT_MEMORY]);
     else if (bytes > 0 && bytes < LLONG_MAX - (1 << 20) &&
              (!limits->memory || bytes < limits->memory))
         limits->memory = bytes;
 }
 
 /* Ours is the one of the innermost group that has one. */
-static void read_cpuset(const struct tree *tree, const char *folder, bool v2, struct limits *limits)
+static void read_cpuset(const struct probe *p, const char *folder, bool v2, struct limits *limits)
 {
     const char *file = v2 ? "cpuset.cpus.effective" : "cpuset.effective_cpus";
     int rc;
 
     if (limits->cpuset[0])
         return;
-    rc = tree_line_at(tree, folder, file, limits->cpuset, sizeof(limits->cpuset));
+    rc = sys_line(p->root, limits->cpuset, sizeof(limits->cpuset), "%s/%s", folder, file);
     if (rc) {
         limits->cpuset[0] = '\0';
-        note_unread(tree, folder, file, rc, limits->unread[LIMIT_CPUSET]);
+        note_unread(p, folder, file, rc, limits->unread[LIMIT_CPUSET]);
     }
 }
 
-typedef void level_fn(const struct tree *, const char *folder, bool v2, struct limits *);
+typedef void level_fn(const struct probe *, const char *folder, bool v2, struct limits *);
 
 /*
  * From our own group up to the root: a parent's limit holds for us too. A container's path may be
  * the host's and not be there; then the walk finds its files at the mount's root.
  */
-static void limits_walk(const struct tree *tree, const char *mount, const char *path,
-                        level_fn *read, bool v2, struct limits *limits)
+static void limits_walk(const struct probe *p, const char *mount, const char *path, level_fn *read,
+                        bool v2, struct limits *limits)
 {
-    char folder[TREE_PATH];
+    char folder[SYS_PATH];
     size_t base = strlen(mount);
 
     if ((size_t)snprintf(folder, sizeof(folder), "%s%s", mount, path) >= sizeof(folder))
@@ -163,7 +162,7 @@ static void limits_walk(const struct tree *tree, const char *mount, const char *
     while (strlen(folder) >= base) {
         char *slash = strrchr(folder, '/');
 
-        read(tree, folder, v2, limits);
+        read(p, folder, v2, limits);
         if (strlen(folder) == base || !slash)
             break;
         *slash = '\0';
@@ -179,38 +178,23 @@ static const struct controller {
 
 /* A controller is in one hierarchy: v1's where /proc/self/cgroup names it, else v2's. Returns the
  * version, 0: in none. */
-static int read_controller(const struct tree *tree, const struct controller *c,
-                           struct limits *limits)
+static int read_controller(const struct probe *p, const struct controller *c, struct limits *limits)
 {
     static const char beside[] = "sys/fs/cgroup/unified"; /* v2's, beside v1's hierarchies */
     const char *mount = c->mount;
-    char path[TREE_PATH];
+    char path[SYS_PATH];
 
-    if (cgroup_path(tree, c->name, path, sizeof(path))) {
-        if (!tree_exists(tree, mount) && c->other)
+    if (cgroup_path(p, c->name, path, sizeof(path))) {
+        if (!sys_exists(p->root, "%s", mount) && c->other)
             mount = c->other;
-        limits_walk(tree, mount, path, c->read, false, limits);
+        limits_walk(p, mount, path, c->read, false, limits);
         return 1;
     }
-    if (!cgroup_path(tree, "", path, sizeof(path)))
+    if (!cgroup_path(p, "", path, sizeof(path)))
         return 0;
-    mount = tree_exists(tree, beside) ? beside : "sys/fs/cgroup";
-    limits_walk(tree, mount, path, c->read, true, limits);
+    mount = sys_exists(p->root, "%s", beside) ? beside : "sys/fs/cgroup";
+    limits_walk(p, mount, path, c->read, true, limits);
     return 2;
-}
-
-/* The version of the first controller that has one; they may differ. A controller that no hierarchy
- * has, where others have one, limits nothing. */
-static int cgroup_read(const struct tree *tree, struct limits *limits)
-{
-    int version = 0;
-
-    *limits = (struct limits){0};
-    for (size_t i = 0; i < sizeof(controllers) / sizeof(*controllers); i++) {
-        int its = read_controller(tree, &controllers[i], limits);
-        version = version ? version : its;
-    }
-    return version;
 }
 
 /* A number, "none" where it is known that there is none, else null and why. */
@@ -245,12 +229,18 @@ static void probe_limits(struct probe *p, json_t *virtualization)
 {
     static const char no_groups[] = "/proc/self/cgroup: not there or without groups";
     json_t *json = fact_object(virtualization, "limits");
-    struct limits limits;
-    int version = cgroup_read(&p->tree, &limits);
-    char text[8192], allowed[TREE_LINE];
-    const char *unread = version ? NULL : no_groups;
+    struct limits limits = {0};
+    char text[8192], allowed[SYS_LINE];
+    const char *unread;
+    int version = 0; /* of the first controller that has one; they may differ */
     bool known;
 
+    /* A controller that no hierarchy has, where others have one, limits nothing. */
+    for (size_t i = 0; i < sizeof(controllers) / sizeof(*controllers); i++) {
+        int its = read_controller(p, &controllers[i], &limits);
+        version = version ? version : its;
+    }
+    unread = version ? NULL : no_groups;
     fact_set(json, "cgroup_version", version ? json_integer(version) : NULL, "%s", no_groups);
     set_limit(json, "cpu_quota", limits.cpus > 0 ? json_real(limits.cpus) : NULL,
               unread ? unread : limits.unread[LIMIT_CPUS]);
@@ -259,7 +249,7 @@ static void probe_limits(struct probe *p, json_t *virtualization)
               unread ? unread : limits.unread[LIMIT_MEMORY]);
     set_limit(json, "cpuset", limits.cpuset[0] ? fact_text(limits.cpuset) : NULL,
               unread ? unread : limits.unread[LIMIT_CPUSET]);
-    known = !tree_read(&p->tree, "proc/self/status", text, sizeof(text), NULL);
+    known = !sys_read(p->root, text, sizeof(text), NULL, "proc/self/status");
     fact_set_text_or(
         json, "allowed_cpus",
         known && text_field(text, "Cpus_allowed_list", allowed, sizeof(allowed)) ? allowed : NULL,
@@ -270,13 +260,13 @@ static void probe_limits(struct probe *p, json_t *virtualization)
         "/proc/self/status: %s", known ? "without Mems_allowed_list" : "not there");
 }
 
-void limits_fill_counters(const struct tree *tree, json_t *json, const char *below)
+void limits_fill_counters(const struct probe *p, json_t *json, const char *below)
 {
     static const struct controller counting = {"cpu", "sys/fs/cgroup/cpu",
                                                "sys/fs/cgroup/cpu,cpuacct", read_cpu_stat};
     struct limits limits = {.below = *below ? below : NULL};
 
-    if (read_controller(tree, &counting, &limits))
+    if (read_controller(p, &counting, &limits))
         set_paused(json, &limits, NULL);
 }
 
@@ -367,22 +357,22 @@ static const char *runtime_in_path(char *text)
 
 static void look_files(struct inside *in)
 {
-    char line[TREE_LINE];
+    char line[SYS_LINE];
 
-    if (tree_exists(&in->p->tree, ".dockerenv")) {
+    if (sys_exists(in->p->root, ".dockerenv")) {
         fact_say(in->because, "/.dockerenv is there");
         in->maybe = "docker";
     }
-    if (tree_exists(&in->p->tree, "run/.containerenv")) {
+    if (sys_exists(in->p->root, "run/.containerenv")) {
         fact_say(in->because, "/run/.containerenv is there");
         in->sure = "podman";
     }
-    if (!tree_line(&in->p->tree, "run/systemd/container", line, sizeof(line))) {
+    if (!sys_line(in->p->root, line, sizeof(line), "run/systemd/container")) {
         fact_say(in->because, "/run/systemd/container says \"%s\"", line);
         in->sure = runtime_called(line);
     }
-    if (tree_exists(&in->p->tree, "run/secrets/kubernetes.io") ||
-        tree_exists(&in->p->tree, "var/run/secrets/kubernetes.io")) {
+    if (sys_exists(in->p->root, "run/secrets/kubernetes.io") ||
+        sys_exists(in->p->root, "var/run/secrets/kubernetes.io")) {
         fact_say(in->because, "/run/secrets/kubernetes.io is there");
         in->sure = "kubernetes";
     }
@@ -394,7 +384,7 @@ static void look_environment(struct inside *in)
     char text[32768];
     size_t length, at = 0;
 
-    if (tree_read(&in->p->tree, "proc/1/environ", text, sizeof(text), &length))
+    if (sys_read(in->p->root, text, sizeof(text), &length, "proc/1/environ"))
         return;
     while (at < length) {
         if (!strncmp(text + at, "container=", 10)) {
@@ -412,7 +402,7 @@ static void look_cgroup(struct inside *in)
     const char *name;
 
     for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
-        if (tree_read(&in->p->tree, files[i], text, sizeof(text), NULL))
+        if (sys_read(in->p->root, text, sizeof(text), NULL, "%s", files[i]))
             continue;
         name = runtime_in_path(text);
         if (name) {
@@ -425,9 +415,9 @@ static void look_cgroup(struct inside *in)
 
 static void look_root(struct inside *in)
 {
-    char text[32768], device[TREE_LINE], point[TREE_LINE], type[64], *save = NULL;
+    char text[32768], device[SYS_LINE], point[SYS_LINE], type[64], *save = NULL;
 
-    if (tree_read(&in->p->tree, "proc/mounts", text, sizeof(text), NULL))
+    if (sys_read(in->p->root, text, sizeof(text), NULL, "proc/mounts"))
         return;
     for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
         if (sscanf(line, "%255s %255s %63s", device, point, type) != 3 || strcmp(point, "/"))
@@ -445,12 +435,12 @@ static void look_root(struct inside *in)
 /* 4026531836 is the first PID namespace of every kernel since 3.8 (include/linux/proc_ns.h). */
 static void look_namespace(struct inside *in)
 {
-    char line[TREE_LINE];
+    char line[SYS_LINE];
 
-    if (!tree_line(&in->p->tree, "proc/2/comm", line, sizeof(line)) && !strcmp(line, "kthreadd")) {
+    if (!sys_line(in->p->root, line, sizeof(line), "proc/2/comm") && !strcmp(line, "kthreadd")) {
         fact_say(in->because, "/proc/2 is kthreadd: the kernel's own threads are visible");
         in->namespace = in->init = true;
-    } else if (!tree_link(&in->p->tree, "proc/self/ns/pid", line, sizeof(line))) {
+    } else if (!sys_link(in->p->root, line, sizeof(line), "proc/self/ns/pid")) {
         in->namespace = true;
         in->init = !strcmp(line, "pid:[4026531836]");
         fact_say(in->because, "the PID namespace is %sthe kernel's first", in->init ? "" : "not ");

@@ -45,18 +45,10 @@ static const struct {
     {0x6d, "Microsoft"}, {0x70, "Phytium"},  {0xc0, "Ampere"},
 };
 
-static const char *arm_vendor(long implementer)
-{
-    for (size_t i = 0; i < sizeof(arm_vendors) / sizeof(*arm_vendors); i++)
-        if (arm_vendors[i].implementer == implementer)
-            return arm_vendors[i].vendor;
-    return NULL;
-}
-
 static void arm_name(json_t *cpu, const char *text)
 {
-    char implementer[32] = "?", part[32] = "?", name[TREE_LINE] = "";
-    const char *model = NULL;
+    char implementer[32] = "?", part[32] = "?", name[SYS_LINE] = "";
+    const char *model = NULL, *vendor = NULL;
 
     text_field(text, "CPU implementer", implementer, sizeof(implementer));
     text_field(text, "CPU part", part, sizeof(part));
@@ -66,26 +58,20 @@ static void arm_name(json_t *cpu, const char *text)
             model = arm_parts[i].model;
     if (!model && text_field(text, "model name", name, sizeof(name)))
         model = name;
-    fact_set_text_or(cpu, "vendor", arm_vendor(strtol(implementer, NULL, 16)),
-                     "implementer %s is not in our table", implementer);
+    for (size_t i = 0; i < sizeof(arm_vendors) / sizeof(*arm_vendors); i++)
+        if (strtol(implementer, NULL, 16) == arm_vendors[i].implementer)
+            vendor = arm_vendors[i].vendor;
+    fact_set_text_or(cpu, "vendor", vendor, "implementer %s is not in our table", implementer);
     fact_set_text_or(cpu, "model", model, "implementer %s, part %s is not in our table",
                      implementer, part);
 }
 
-/* The first of the fields that is there; x86 has one, PowerPC, LoongArch and old ARM another. */
-static bool first_field(const char *text, const char *const *fields, char *buf, size_t size)
-{
-    for (; *fields; fields++)
-        if (text_field(text, *fields, buf, size))
-            return true;
-    buf[0] = '\0';
-    return false;
-}
-
 static void cpu_name(json_t *cpu, const char *text)
 {
-    static const char *const models[] = {"model name", "Model Name", "cpu", "Processor", NULL};
-    char field[TREE_LINE];
+    /* x86 has one, PowerPC, LoongArch and old ARM another. */
+    static const char *const models[] = {"model name", "Model Name", "cpu", "Processor"};
+    char field[SYS_LINE];
+    size_t i = 0;
 
     if (text_field(text, "CPU implementer", field, sizeof(field))) {
         arm_name(cpu, text);
@@ -94,8 +80,9 @@ static void cpu_name(json_t *cpu, const char *text)
     if (!text_field(text, "vendor_id", field, sizeof(field)))
         field[0] = '\0';
     fact_set_text_or(cpu, "vendor", field, "/proc/cpuinfo has no vendor_id");
-    first_field(text, models, field, sizeof(field));
-    fact_set_text_or(cpu, "model", field, "/proc/cpuinfo has no model name");
+    while (i < 4 && !text_field(text, models[i], field, sizeof(field)))
+        i++;
+    fact_set_text_or(cpu, "model", i < 4 ? field : NULL, "/proc/cpuinfo has no model name");
 }
 
 /* Numbers that identify the generation where a hypervisor has cut the name short ("AMD EPYC").
@@ -105,7 +92,7 @@ static void cpu_family(json_t *cpu, const char *text)
     static const struct {
         const char *field, *key;
     } numbers[] = {{"cpu family", "family"}, {"model", "model_number"}, {"stepping", "stepping"}};
-    char field[TREE_LINE];
+    char field[SYS_LINE];
 
     for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
         bool there = text_field(text, numbers[i].field, field, sizeof(field));
@@ -123,7 +110,7 @@ static void cpu_family(json_t *cpu, const char *text)
 /* Which features count, by the words' own kind. */
 static const char *const *features_of(const char *text, const char *words)
 {
-    char field[TREE_LINE];
+    char field[SYS_LINE];
 
     if (text_field(text, "CPU implementer", field, sizeof(field)) ||
         text_field(text, "Processor", field, sizeof(field)))
@@ -155,18 +142,18 @@ static void cpu_features(json_t *cpu, const char *text)
 /* What of the policies is told, each read once. A file that one policy has and another has not
  * leaves its fact unknown: what is missing could be the extreme. */
 struct policies {
-    const struct tree *tree;
+    const struct probe *p;
     struct names names;
     bool none; /* known: the kernel has no policy */
-    char why[TREE_LINE];
+    char why[SYS_LINE];
 };
 
-static void policies_read(struct policies *all, const struct tree *tree)
+static void policies_read(struct policies *all, const struct probe *p)
 {
-    int rc = tree_list(tree, freq, &all->names);
+    int rc = sys_list(p->root, &all->names, "%s", freq);
     size_t kept = 0;
 
-    all->tree = tree;
+    all->p = p;
     for (size_t i = 0; i < all->names.count; i++)
         if (!strncmp(all->names.name[i], "policy", 6)) {
             char *name = all->names.name[i];
@@ -174,7 +161,7 @@ static void policies_read(struct policies *all, const struct tree *tree)
             all->names.name[i] = all->names.name[kept];
             all->names.name[kept++] = name;
         }
-    all->none = rc ? tree_absent(tree, freq) : !kept;
+    all->none = rc ? probe_absent(p, "%s", freq) : !kept;
     snprintf(all->why, sizeof(all->why), "%s",
              all->none ? "no cpufreq policy: firmware or hypervisor steers the clock" : "");
     if (rc && !all->none)
@@ -187,13 +174,13 @@ static void policies_read(struct policies *all, const struct tree *tree)
 static void set_distinct(struct policies *all, json_t *clock, const char *key, const char *file)
 {
     json_t *list = json_array(), *seen;
-    char line[TREE_LINE];
+    char line[SYS_LINE];
 
     for (size_t i = 0; i < all->names.count; i++) {
-        struct path policy = tree_join(freq, all->names.name[i]);
+        struct path policy = path_join(freq, all->names.name[i]);
         bool known = false;
         size_t k;
-        int rc = tree_line_at(all->tree, policy.s, file, line, sizeof(line));
+        int rc = sys_line(all->p->root, line, sizeof(line), "%s/%s", policy.s, file);
 
         if (rc) {
             fact_set_unknown(clock, key, "/%s/%s: %s", policy.s, file, fact_errno(rc));
@@ -237,9 +224,9 @@ static long long extreme_khz(const struct policies *all, const char *file, int s
     long long value = 0, now;
 
     for (size_t i = 0; i < all->names.count; i++) {
-        struct path at = tree_join(tree_join(freq, all->names.name[i]).s, file);
+        struct path at = path_join(path_join(freq, all->names.name[i]).s, file);
 
-        if (tree_number(all->tree, at.s, &now) || now <= 0) {
+        if (sys_number(all->p->root, &now, "%s", at.s) || now <= 0) {
             *lacking = at;
             return 0;
         }
@@ -263,21 +250,16 @@ static void set_mhz(const struct policies *all, json_t *clock, const char *key, 
         fact_set_unknown(clock, key, "%s", all->why);
 }
 
-static bool any_policy_has(const struct policies *all, const char *file)
-{
-    for (size_t i = 0; i < all->names.count; i++)
-        if (tree_exists_at(all->tree, tree_join(freq, all->names.name[i]).s, file))
-            return true;
-    return false;
-}
-
 /* base_frequency is intel_pstate's; others have the firmware's CPPC table, in MHz. */
 static void set_base(const struct policies *all, json_t *clock)
 {
+    bool own = false;
     long long mhz;
 
-    if (any_policy_has(all, "base_frequency") ||
-        tree_number(all->tree, "sys/devices/system/cpu/cpu0/acpi_cppc/nominal_freq", &mhz) ||
+    for (size_t i = 0; i < all->names.count; i++)
+        own = own || sys_exists(all->p->root, "%s/%s/base_frequency", freq, all->names.name[i]);
+    if (own ||
+        sys_number(all->p->root, &mhz, "sys/devices/system/cpu/cpu0/acpi_cppc/nominal_freq") ||
         mhz <= 0)
         set_mhz(all, clock, "base_mhz", "base_frequency", 1);
     else
@@ -291,13 +273,14 @@ static void set_cap(const struct policies *all, json_t *clock)
     long long percent = 100, cap, own;
     double least_cap = 0, least_own = 0;
 
-    if (tree_number(all->tree, "sys/devices/system/cpu/intel_pstate/max_perf_pct", &percent))
+    if (sys_number(all->p->root, &percent, "sys/devices/system/cpu/intel_pstate/max_perf_pct"))
         percent = 100;
     for (size_t i = 0; i < all->names.count; i++) {
-        struct path policy = tree_join(freq, all->names.name[i]);
+        struct path policy = path_join(freq, all->names.name[i]);
 
-        if (tree_number_at(all->tree, policy.s, "scaling_max_freq", &cap) ||
-            tree_number_at(all->tree, policy.s, "cpuinfo_max_freq", &own) || cap <= 0 || own <= 0) {
+        if (sys_number(all->p->root, &cap, "%s/scaling_max_freq", policy.s) ||
+            sys_number(all->p->root, &own, "%s/cpuinfo_max_freq", policy.s) || cap <= 0 ||
+            own <= 0) {
             fact_set_unknown(clock, "cap_mhz|cap_of_mhz", "/%s/scaling_max_freq: no limit there",
                              policy.s);
             return;
@@ -317,32 +300,25 @@ static void set_cap(const struct policies *all, json_t *clock)
     }
 }
 
-static void clock_boost(struct probe *p, json_t *clock)
-{
-    long long value;
-
-    if (!tree_number(&p->tree, "sys/devices/system/cpu/intel_pstate/no_turbo", &value))
-        fact_set_bool(clock, "boost", !value);
-    else if (!tree_number_at(&p->tree, freq, "boost", &value))
-        fact_set_bool(clock, "boost", value != 0);
-    else
-        fact_set_unknown(clock, "boost",
-                         "neither intel_pstate's no_turbo nor cpufreq's boost could be read");
-}
-
 static void cpu_clock(struct probe *p, json_t *cpu)
 {
     json_t *clock = fact_object(cpu, "clock");
     struct policies all = {0};
+    long long off, on;
 
-    policies_read(&all, &p->tree);
+    policies_read(&all, p);
     set_lists(&all, clock);
     set_base(&all, clock);
     set_mhz(&all, clock, "min_mhz", "cpuinfo_min_freq", -1);
     set_mhz(&all, clock, "max_mhz", "cpuinfo_max_freq", 1);
     set_mhz(&all, clock, "floor_mhz", "scaling_min_freq", -1);
     set_cap(&all, clock);
-    clock_boost(p, clock);
+    if (!sys_number(p->root, &off, "sys/devices/system/cpu/intel_pstate/no_turbo"))
+        fact_set_bool(clock, "boost", !off);
+    else
+        fact_set(clock, "boost",
+                 sys_number(p->root, &on, "%s/boost", freq) ? NULL : json_boolean(on),
+                 "neither intel_pstate's no_turbo nor cpufreq's boost could be read");
     names_free(&all.names);
 }
 
@@ -353,17 +329,13 @@ static const char first_states[] = "sys/devices/system/cpu/cpu0/cpuidle";
 
 static void add_idle_state(struct probe *p, json_t *list, const char *name)
 {
-    struct path at = tree_join(first_states, name);
+    static const struct fact_file files[] = {{"name", "name", FACT_LINE},
+                                             {"exit_latency_us", "latency", FACT_NUMBER},
+                                             {"disabled", "disable", FACT_BOOL}};
     json_t *state = fact_append(list);
-    long long disabled;
 
     fact_set_number(state, "index", digits_number(name + strlen("state")));
-    fact_set_line(state, "name", &p->tree, tree_join(at.s, "name").s);
-    fact_set_file_number(state, "exit_latency_us", &p->tree, tree_join(at.s, "latency").s);
-    if (!tree_number_at(&p->tree, at.s, "disable", &disabled))
-        fact_set_bool(state, "disabled", disabled != 0);
-    else
-        fact_set_unknown(state, "disabled", "/%s/disable: not readable", at.s);
+    fact_set_files(p, state, path_join(first_states, name).s, FACT_FILES(files));
 }
 
 /* How deep an idle CPU sleeps, and what it needs to wake up: of the first CPU, as all have the same
@@ -372,37 +344,27 @@ static void cpu_idle(struct probe *p, json_t *cpu)
 {
     json_t *idle = fact_object(cpu, "idle"), *states = json_array();
     struct names names;
-    int rc = tree_list(&p->tree, first_states, &names);
+    int rc = sys_list(p->root, &names, "%s", first_states);
 
-    fact_set_line(idle, "driver", &p->tree, tree_join(cpuidle, "current_driver").s);
-    if (tree_exists_at(&p->tree, cpuidle, "current_governor"))
-        fact_set_line(idle, "governor", &p->tree, tree_join(cpuidle, "current_governor").s);
-    else
-        fact_set_line(idle, "governor", &p->tree, tree_join(cpuidle, "current_governor_ro").s);
+    fact_set_file(p, idle, "driver", FACT_LINE, "%s/current_driver", cpuidle);
+    fact_set_file(p, idle, "governor", FACT_LINE,
+                  sys_exists(p->root, "%s/current_governor", cpuidle) ? "%s/current_governor"
+                                                                      : "%s/current_governor_ro",
+                  cpuidle);
     for (size_t i = 0; i < names.count; i++)
         if (!strncmp(names.name[i], "state", 5) && digits_number(names.name[i] + 5) >= 0)
             add_idle_state(p, states, names.name[i]);
-    fact_set_if(idle, "states", !rc || tree_absent(&p->tree, first_states), states, "/%s: %s",
+    fact_set_if(idle, "states", !rc || probe_absent(p, "%s", first_states), states, "/%s: %s",
                 first_states, fact_errno(rc));
     names_free(&names);
 }
 
-/* CPUs on which the scheduler places nothing by itself: "" none. */
-static void cpu_isolated(struct probe *p, json_t *cpu)
-{
-    static const char path[] = "sys/devices/system/cpu/isolated";
-    char line[TREE_LINE];
-    int rc = tree_line(&p->tree, path, line, sizeof(line));
-
-    fact_set(cpu, "isolated_cpus", !rc || rc == -ENODATA ? fact_text(line) : NULL, "/%s: %s", path,
-             fact_errno(rc));
-}
-
 void probe_cpu(struct probe *p)
 {
+    static const char isolated[] = "sys/devices/system/cpu/isolated";
     json_t *cpu = fact_object(p->machine, "cpu");
     char text[65536];
-    int rc = read_cpuinfo(&p->tree, text, sizeof(text));
+    int rc = read_cpuinfo(p, text, sizeof(text));
 
     if (rc) {
         fact_set_unknown(cpu, "vendor|model|family|model_number|stepping|microcode|features",
@@ -414,9 +376,12 @@ void probe_cpu(struct probe *p)
     }
     json_t *smt = fact_object(cpu, "smt");
 
-    fact_set_line(smt, "control", &p->tree, "sys/devices/system/cpu/smt/control");
-    fact_set_file_number(smt, "active", &p->tree, "sys/devices/system/cpu/smt/active");
+    fact_set_file(p, smt, "control", FACT_LINE, "sys/devices/system/cpu/smt/control");
+    fact_set_file(p, smt, "active", FACT_NUMBER, "sys/devices/system/cpu/smt/active");
     cpu_clock(p, cpu);
     cpu_idle(p, cpu);
-    cpu_isolated(p, cpu);
+    /* CPUs on which the scheduler places nothing by itself: "" none. */
+    rc = sys_line(p->root, text, SYS_LINE, "%s", isolated);
+    fact_set(cpu, "isolated_cpus", !rc || rc == -ENODATA ? fact_text(text) : NULL, "/%s: %s",
+             isolated, fact_errno(rc));
 }

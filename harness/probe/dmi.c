@@ -81,16 +81,11 @@ static bool structure_next(const unsigned char *table, size_t size, size_t *offs
     return s->at[0] != TYPE_END;
 }
 
-static const char *type_name(unsigned type)
-{
-    static const char *const names[] = {
-        [0x03] = "DRAM",   [0x07] = "RAM",    [0x0f] = "SDRAM",  [0x12] = "DDR",
-        [0x13] = "DDR2",   [0x18] = "DDR3",   [0x1a] = "DDR4",   [0x1b] = "LPDDR",
-        [0x1c] = "LPDDR2", [0x1d] = "LPDDR3", [0x1e] = "LPDDR4", [0x20] = "HBM",
-        [0x21] = "HBM2",   [0x22] = "DDR5",   [0x23] = "LPDDR5", [0x24] = "HBM3"};
-
-    return type < sizeof(names) / sizeof(*names) ? names[type] : NULL;
-}
+static const char *const type_names[] = {
+    [0x03] = "DRAM",   [0x07] = "RAM",    [0x0f] = "SDRAM",  [0x12] = "DDR",
+    [0x13] = "DDR2",   [0x18] = "DDR3",   [0x1a] = "DDR4",   [0x1b] = "LPDDR",
+    [0x1c] = "LPDDR2", [0x1d] = "LPDDR3", [0x1e] = "LPDDR4", [0x20] = "HBM",
+    [0x21] = "HBM2",   [0x22] = "DDR5",   [0x23] = "LPDDR5", [0x24] = "HBM3"};
 
 /* Size in MiB, or KiB with the top bit set; 0x7fff: see the extended field. 0: an empty slot; -1:
  * the firmware does not know. */
@@ -196,8 +191,7 @@ static void add_module(json_t *list, const struct structure *s, struct module *m
 {
     char device[64], bank[64], maker[64], part[64];
     unsigned rated = module_mts(s, 0x15, 0x54), running = module_mts(s, 0x20, 0x58);
-    unsigned width = word_at(s, 0x0a);
-    const char *type = type_name(byte_at(s, 0x12));
+    unsigned width = word_at(s, 0x0a), type = byte_at(s, 0x12);
     json_t *json = fact_append(list);
 
     string_at(s, 0x10, device, sizeof(device));
@@ -209,7 +203,9 @@ static void add_module(json_t *list, const struct structure *s, struct module *m
     channel_of(module, device, bank);
     fact_set_text(json, "locator", device);
     fact_set_text(json, "bank", bank);
-    fact_set_text_or(json, "type", type, "%s", silent);
+    fact_set_text_or(json, "type",
+                     type < sizeof(type_names) / sizeof(*type_names) ? type_names[type] : NULL,
+                     "%s", silent);
     set_known(json, "size_bytes", module_bytes(s));
     set_known(json, "rated_mt_s", rated);
     set_known(json, "running_mt_s", running);
@@ -248,27 +244,20 @@ static unsigned count_channels(const struct module *modules, size_t count, bool 
     return channels;
 }
 
-/* MT/s x bits / 8 of the slowest module: an interleaved channel runs at the pace of its slowest. */
-static double module_gbytes_per_s(const struct module *modules, size_t count)
-{
-    double least = 0;
-
-    for (size_t i = 0; i < count; i++) {
-        double each = modules[i].mts * 1e6 * modules[i].width_bits / 8 / 1e9;
-
-        if (i == 0 || each < least)
-            least = each;
-    }
-    return least;
-}
-
 static void set_bandwidth(json_t *memory, const struct module *modules, size_t count,
                           bool one_socket)
 {
     const char *why;
     unsigned channels = count_channels(modules, count, one_socket, &why);
-    double each = module_gbytes_per_s(modules, count);
+    double each = 0;
 
+    /* MT/s x bits / 8 of the slowest module: an interleaved channel runs at the pace of its slowest.
+     */
+    for (size_t i = 0; i < count; i++) {
+        double own = modules[i].mts * 1e6 * modules[i].width_bits / 8 / 1e9;
+
+        each = i == 0 || own < each ? own : each;
+    }
     fact_set(memory, "channels", channels ? json_integer(channels) : NULL, "%s", why);
     if (channels && each > 0)
         fact_set_real(memory, "peak_gbytes_per_s", channels * each);
@@ -289,7 +278,7 @@ static void memory_unknown(json_t *memory, const char *why)
 static void read_modules(const struct probe *p, json_t *memory, const unsigned char *table,
                          size_t size)
 {
-    bool one_socket = fact_integer(json_object_get(p->machine, "cpu"), "sockets", 2) == 1;
+    bool one_socket = fact_integer(p->machine, "cpu.sockets", 2) == 1;
     struct module *modules = xcalloc(MODULES_MAX, sizeof(*modules));
     json_t *list = fact_list(memory, "modules");
     size_t offset = 0, count = 0;
@@ -324,9 +313,9 @@ static void read_modules(const struct probe *p, json_t *memory, const unsigned c
 void probe_dmi_memory(struct probe *p, json_t *memory)
 {
     unsigned char *table = xrealloc(NULL, TABLE_MAX);
-    char why[TREE_LINE];
+    char why[SYS_LINE];
     size_t size = 0;
-    int rc = tree_read(&p->tree, table_path, (char *)table, TABLE_MAX, &size);
+    int rc = sys_read(p->root, (char *)table, TABLE_MAX, &size, "%s", table_path);
 
     if (rc) {
         snprintf(why, sizeof(why), "/%s: %s", table_path, fact_errno(rc));

@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <hwloc.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -50,11 +51,25 @@ void fact_set_bool(json_t *object, const char *key, bool value)
     json_object_set_new(object, key, json_boolean(value));
 }
 
-static void set_unknown(json_t *object, const char *keys, const char *format, va_list args)
+json_t *fact_if(bool known, json_t *value)
+{
+    if (!known)
+        json_decref(value);
+    return known ? value : NULL;
+}
+
+void fact_set(json_t *object, const char *keys, json_t *value, const char *format, ...)
 {
     char why[SENTENCE], key[64], why_key[64];
+    va_list args;
 
+    if (value) {
+        json_object_set_new(object, keys, value);
+        return;
+    }
+    va_start(args, format);
     vsnprintf(why, sizeof(why), format, args);
+    va_end(args);
     for (; *keys; keys += *keys == '|') {
         size_t n = strcspn(keys, "|");
 
@@ -66,110 +81,106 @@ static void set_unknown(json_t *object, const char *keys, const char *format, va
     }
 }
 
-void fact_set(json_t *object, const char *key, json_t *value, const char *format, ...)
-{
-    va_list args;
+#define PATH(path)                                                                                 \
+    char path[SYS_PATH];                                                                           \
+    do {                                                                                           \
+        va_list args;                                                                              \
+        va_start(args, format);                                                                    \
+        if (vsnprintf(path, sizeof(path), format, args) >= (int)sizeof(path))                      \
+            path[0] = '\0'; /* no such file */                                                     \
+        va_end(args);                                                                              \
+    } while (0)
 
-    va_start(args, format);
-    if (value)
-        json_object_set_new(object, key, value);
-    else
-        set_unknown(object, key, format, args);
-    va_end(args);
+void fact_set_there(const struct probe *p, json_t *object, const char *key, const char *format, ...)
+{
+    PATH(path);
+    fact_set(object, key,
+             sys_exists(p->root, "%s", path) ? json_true()
+             : probe_absent(p, "%s", path)   ? json_false()
+                                             : NULL,
+             "/%s: not readable here", path);
 }
 
-void fact_set_if(json_t *object, const char *key, bool known, json_t *value, const char *format,
-                 ...)
+/* What the line says in that form; NULL: *why it is none. */
+static json_t *value_of(enum fact_form form, char *line, const char **why)
 {
-    va_list args;
-
-    va_start(args, format);
-    if (known)
-        json_object_set(object, key, value);
-    else
-        set_unknown(object, key, format, args);
-    va_end(args);
-    json_decref(value);
-}
-
-void fact_set_unknown(json_t *object, const char *key, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    set_unknown(object, key, format, args);
-    va_end(args);
-}
-
-void fact_set_text_or(json_t *object, const char *key, const char *text, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    if (text && *text)
-        fact_set_text(object, key, text);
-    else
-        set_unknown(object, key, format, args);
-    va_end(args);
-}
-
-void fact_set_there(json_t *object, const char *key, const struct tree *tree, const char *path)
-{
-    if (tree_exists(tree, path))
-        fact_set_bool(object, key, true);
-    else
-        fact_set(object, key, tree_absent(tree, path) ? json_boolean(false) : NULL,
-                 "/%s: not readable here", path);
-}
-
-int fact_set_line(json_t *object, const char *key, const struct tree *tree, const char *path)
-{
-    char line[TREE_LINE];
-    int rc = tree_line(tree, path, line, sizeof(line));
-
-    fact_set(object, key, rc ? NULL : fact_text(line), "/%s: %s", path, fact_errno(rc));
-    return rc;
-}
-
-void fact_set_words(json_t *object, const char *key, const struct tree *tree, const char *path)
-{
-    char line[TREE_LINE], *save = NULL;
-    int rc = tree_line(tree, path, line, sizeof(line));
+    bool hexadecimal = !strncmp(line, "0x", 2);
+    char *open, *end = line;
+    long long value;
     json_t *list;
 
-    if (rc && rc != -ENODATA) {
-        fact_set_unknown(object, key, "/%s: %s", path, fact_errno(rc));
-        return;
+    errno = 0;
+    switch (form) {
+    case FACT_NUMBER:
+    case FACT_BOOL:
+        value = strtoll(line, &end, hexadecimal ? 16 : 10);
+        *why = fact_errno(*end || errno ? -EINVAL : -ERANGE);
+        if (*end || errno || (value < 0 && form == FACT_NUMBER))
+            return NULL;
+        return form == FACT_BOOL ? json_boolean(value) : json_integer(value);
+    case FACT_WORDS:
+        list = json_array();
+        while ((open = strtok_r(end, " \t", &end)))
+            json_array_append_new(list, fact_text(open));
+        return list;
+    case FACT_WORD:
+        line[strcspn(line, " ")] = '\0';
+        return fact_text(line);
+    case FACT_BEHIND:
+        end = strchr(line, ':');
+        return fact_text(end ? end + 1 + strspn(end + 1, " ") : line);
+    case FACT_CHOSEN:
+        *why = "no choice";
+        open = strchr(line, '[');
+        end = open ? strchr(open, ']') : NULL;
+        return end ? json_stringn(open + 1, (size_t)(end - open - 1)) : NULL;
+    case FACT_LARGEST: /* between them are tabs, which sys_line() replaces */
+        *why = "not three numbers";
+        if (sscanf(line, "%*d%*[ ?]%*d%*[ ?]%lld", &value) != 1 || value <= 0)
+            return NULL;
+        return json_integer(value);
+    case FACT_LINE:
+        break;
     }
-    list = fact_list(object, key);
-    for (char *word = strtok_r(line, " \t", &save); word; word = strtok_r(NULL, " \t", &save))
-        json_array_append_new(list, fact_text(word));
+    return fact_text(line);
 }
 
-int fact_set_file_number(json_t *object, const char *key, const struct tree *tree, const char *path)
+int fact_set_file(const struct probe *p, json_t *object, const char *key, enum fact_form form,
+                  const char *format, ...)
 {
-    long long value;
-    int rc = tree_number(tree, path, &value);
+    char line[SYS_LINE];
+    const char *why;
 
-    if (!rc && value < 0)
-        rc = -ERANGE;
-    fact_set(object, key, rc ? NULL : json_integer(value), "/%s: %s", path, fact_errno(rc));
-    return rc;
+    PATH(path);
+    int rc = sys_line(p->root, line, sizeof(line), "%s", path);
+    if (rc == -ENODATA && form == FACT_WORDS)
+        rc = 0;
+    why = fact_errno(rc);
+    json_t *value = rc ? NULL : value_of(form, line, &why);
+    fact_set(object, key, value, "/%s: %s", path, why);
+    return rc ? rc : value ? 0 : -EINVAL;
 }
 
-void fact_set_counters(json_t *object, const char *key, const struct tree *tree, const char *folder,
-                       const char *const *files)
+void fact_set_files(const struct probe *p, json_t *object, const char *folder,
+                    const struct fact_file *files, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        fact_set_file(p, object, files[i].key, files[i].form, "%s/%s", folder, files[i].file);
+}
+
+void fact_set_counters(const struct probe *p, json_t *object, const char *key,
+                       const char *const *files, const char *folder)
 {
     json_t *counters;
 
-    if (!tree_exists(tree, folder) && !tree_absent(tree, folder)) {
+    if (!sys_exists(p->root, "%s", folder) && !probe_absent(p, "%s", folder)) {
         fact_set_unknown(object, key, "/%s: not readable here", folder);
         return;
     }
     counters = fact_object(object, key);
     for (; *files; files++)
-        if (!tree_absent_at(tree, folder, *files))
-            fact_set_file_number(counters, *files, tree, tree_join(folder, *files).s);
+        if (!probe_absent(p, "%s/%s", folder, *files))
+            fact_set_file(p, counters, *files, FACT_NUMBER, "%s/%s", folder, *files);
 }
 
 void fact_say(json_t *list, const char *format, ...)
@@ -207,28 +218,9 @@ json_t *fact_append(json_t *list)
     return child;
 }
 
-const char *fact_string(const json_t *object, const char *key)
+const char *fact_string(const json_t *object, const char *path)
 {
-    return json_string_value(json_object_get(object, key));
-}
-
-long long fact_integer(const json_t *object, const char *key, long long other)
-{
-    const json_t *value = json_object_get(object, key);
-
-    return json_is_integer(value) ? json_integer_value(value) : other;
-}
-
-double fact_number(const json_t *object, const char *key, double other)
-{
-    const json_t *value = json_object_get(object, key);
-
-    return json_is_number(value) ? json_number_value(value) : other;
-}
-
-bool fact_true(const json_t *object, const char *key)
-{
-    return json_is_true(json_object_get(object, key));
+    return json_string_value(fact_at(object, path));
 }
 
 const char *fact_errno(int rc)
@@ -251,17 +243,72 @@ const char *fact_errno(int rc)
     }
 }
 
-static bool field_is(const char *line, const char *key)
-{
-    size_t n = strlen(key);
+/* ---- What is known not to be there ---- */
 
-    return !strncmp(line, key, n) && line[n + strspn(line + n, " \t")] == ':';
+/* The kernel's folders are never empty: one that is stands for what is hidden or not mounted. */
+static bool has_entries(const char *folder)
+{
+    struct names names;
+    bool some = !sys_list(NULL, &names, "%s", folder) && names.count;
+
+    names_free(&names);
+    return some;
 }
 
-int read_cpuinfo(const struct tree *tree, char *buf, size_t size)
+bool probe_absent(const struct probe *p, const char *format, ...)
+{
+    struct stat st;
+    char *slash;
+
+    PATH(above);
+    int rc = sys_stat(p->root, &st, "%s", above);
+    if (rc != -ENOENT && rc != -ENOTDIR)
+        return false;
+    while (above[0]) {
+        if (json_object_get(p->absent, above))
+            return true;
+        slash = strrchr(above, '/');
+        *(slash ? slash : above) = '\0';
+        if (!p->root && sys_exists(NULL, "%s", above[0] ? above : "/"))
+            return !above[0] || has_entries(above);
+    }
+    return false;
+}
+
+/* ---- Texts ---- */
+
+struct path path_join(const char *folder, const char *file)
+{
+    struct path path;
+
+    if ((size_t)snprintf(path.s, sizeof(path.s), "%s/%s", folder, file) >= sizeof(path.s))
+        path.s[0] = '\0';
+    return path;
+}
+
+long long digits_number(const char *text)
+{
+    size_t digits = strspn(text, "0123456789");
+
+    return digits && digits < 19 && !text[digits] ? atoll(text) : -1;
+}
+
+int cpus_count(const char *list)
+{
+    hwloc_bitmap_t cpus = fact_cpu_set(list);
+    char *again = NULL;
+    bool same = hwloc_bitmap_list_asprintf(&again, cpus) >= 0 && !strcmp(again, list);
+    int n = same && hwloc_bitmap_last(cpus) < 65536 ? hwloc_bitmap_weight(cpus) : -EINVAL;
+
+    free(again);
+    hwloc_bitmap_free(cpus);
+    return n;
+}
+
+int read_cpuinfo(const struct probe *p, char *buf, size_t size)
 {
     size_t length;
-    int rc = tree_read(tree, "proc/cpuinfo", buf, size, &length);
+    int rc = sys_read(p->root, buf, size, &length, "proc/cpuinfo");
     char *last = length == size - 1 ? strrchr(buf, '\n') : NULL;
 
     if (last)
@@ -271,19 +318,16 @@ int read_cpuinfo(const struct tree *tree, char *buf, size_t size)
 
 bool text_field(const char *text, const char *key, char *buf, size_t size)
 {
-    while (*text) {
-        size_t length = strcspn(text, "\n");
+    size_t n = strlen(key);
 
-        if (field_is(text, key)) {
-            const char *value = strchr(text, ':') + 1;
-            size_t n;
+    for (; *text; text += strcspn(text, "\n"), text += *text == '\n') {
+        const char *value = text;
 
-            value += strspn(value, " \t");
-            n = strcspn(value, "\n");
-            snprintf(buf, size, "%.*s", (int)n, value);
-            return n > 0;
-        }
-        text += length + (text[length] == '\n');
+        if (strncmp(text, key, n) || *(value += n + strspn(text + n, " \t")) != ':')
+            continue;
+        value += 1 + strspn(value + 1, " \t");
+        snprintf(buf, size, "%.*s", (int)strcspn(value, "\n"), value);
+        return *value && *value != '\n';
     }
     return false;
 }

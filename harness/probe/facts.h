@@ -12,97 +12,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <sys/stat.h>
+#include <string.h>
 
 #include "core/hw/nvml.h"
-
-/* Reads the files of a machine below one root: "/" or a recorded tree. Every path is relative to
- * the root, and links are followed inside it (".." at the root stays there, an absolute target
- * starts there), so that a recorded or hostile tree cannot lead outside. Only regular files are
- * read, never more than the buffer given; a device, a pipe or a loop is an error, not a hang. */
-
-enum { TREE_PATH = 1024, TREE_LINE = 256, TREE_NAMES = 65536 };
-
-struct names {
-    char **name;
-    size_t count;
-};
-
-struct tree {
-    int fd;              /* the root folder */
-    bool live;           /* the running machine, not a recording */
-    struct names absent; /* a recording: what plumb/absent names, sorted */
-};
-
-/* Returns 0 or -errno. sysroot NULL or "": the running machine. */
-int tree_open(struct tree *tree, const char *sysroot);
-void tree_close(struct tree *tree);
-
-/* The path with all links followed, without a leading "/". Returns 0 or -errno (-ELOOP, -ENOENT).
- */
-int tree_resolve(const struct tree *tree, const char *path, char *out, size_t size);
-
-/* Type and size of what the path leads to. Returns 0 or -errno. */
-int tree_stat(const struct tree *tree, const char *path, struct stat *st);
-bool tree_exists(const struct tree *tree, const char *path);
-
-/*
- * Whether it is known that nothing is at the path; else what is missing was only not read. Running
- * machine: its folder, or the nearest one above that is there, is listed and has other entries.
- * Recording: plumb/absent, one path a line, names it or a folder above it.
- */
-bool tree_absent(const struct tree *tree, const char *path);
-bool tree_absent_at(const struct tree *tree, const char *folder, const char *file);
-
-/*
- * Reads at most size - 1 bytes and ends them with NUL. *length (may be NULL) is the number read.
- * Returns 0 or -errno; -EINVAL for what is no regular file.
- */
-int tree_read(const struct tree *tree, const char *path, char *buf, size_t size, size_t *length);
-
-/* The first line, trimmed, in plain ASCII ('?' for any other byte). -ENODATA where it is empty. */
-int tree_line(const struct tree *tree, const char *path, char *buf, size_t size);
-
-/* The number that is the file's first line: decimal, or hexadecimal with 0x. Returns 0 or -errno;
- * -EINVAL where anything stands beside it. */
-int tree_number(const struct tree *tree, const char *path, long long *value);
-
-/* The last part of where a link points, e.g. the driver of a device; the target need not be there.
- */
-int tree_link(const struct tree *tree, const char *path, char *buf, size_t size);
-
-/* Names in a folder, sorted with numbers in order (cpu2 before cpu10), at most TREE_NAMES. */
-int tree_list(const struct tree *tree, const char *path, struct names *names);
-void names_free(struct names *names);
-void names_add(struct names *names, const char *name); /* a copy */
-
-/* Joins two parts, e.g. ("sys/class/net/eth0", "speed"). Cuts nothing: too long gives "". */
-struct path {
-    char s[TREE_PATH];
-};
-struct path tree_join(const char *folder, const char *file);
-
-/* As above with a folder and a file, because nearly every caller holds them apart. */
-int tree_line_at(const struct tree *tree, const char *folder, const char *file, char *buf,
-                 size_t size);
-int tree_number_at(const struct tree *tree, const char *folder, const char *file, long long *value);
-int tree_link_at(const struct tree *tree, const char *folder, const char *file, char *buf,
-                 size_t size);
-/* Whether what is at the path itself is a link, wherever it leads. */
-bool tree_is_link(const struct tree *tree, const char *path);
-bool tree_exists_at(const struct tree *tree, const char *folder, const char *file);
-
-/* A whole number of nothing but digits, or -1. */
-long long digits_number(const char *text);
-
-/* Counts the numbers of a list such as "0-3,8", each below limit; -EINVAL where it is no such list.
- */
-int cpulist_count(const char *list, long limit);
+#include "core/hw/pci.h"
+#include "core/hw/sys.h"
+#include "harness/machine/fact.h"
 
 struct pci;
 
 struct probe {
-    struct tree tree;
+    const char *root; /* where sys_* read; NULL: the running machine, not a recording */
+    json_t *absent;   /* a recording: what plumb/absent names are its keys; else NULL */
     json_t *machine;  /* the object under construction */
     struct pci *pci;  /* every PCI function, the ones that are not reported too; NULL: not read */
     int pci_rc;       /* 0, or why it was not read */
@@ -116,7 +37,25 @@ static inline bool probe_on_metal(const struct probe *p)
     return p->guest_known && !p->guest;
 }
 
-#define FACTS_PRINTF(text, args) __attribute__((format(printf, text, args)))
+/*
+ * Whether it is known that nothing is at the path; else what is missing was only not read. Running
+ * machine: its folder, or the nearest one above that is there, is listed and has other entries.
+ * Recording: plumb/absent, one path a line, names it or a folder above it.
+ */
+bool probe_absent(const struct probe *p, const char *format, ...) SYS_FORMAT(2);
+
+/* Joins two parts, e.g. ("sys/class/net/eth0", "speed"). Cuts nothing: too long gives "". */
+struct path {
+    char s[SYS_PATH];
+};
+struct path path_join(const char *folder, const char *file);
+
+/* A whole number of nothing but digits, or -1. */
+long long digits_number(const char *text);
+
+/* How many numbers a list of CPUs or nodes has as the kernel writes it, "0-3,8", each below 65536.
+ * -EINVAL: no such list. */
+int cpus_count(const char *list);
 
 /* The text in printable ASCII ('?' for the rest); a new string. NULL gives JSON null. */
 json_t *fact_text(const char *text);
@@ -127,46 +66,65 @@ void fact_set_number(json_t *object, const char *key, long long value);
 json_t *fact_real(double value);
 void fact_set_real(json_t *object, const char *key, double value);
 void fact_set_bool(json_t *object, const char *key, bool value);
-/* key: the value, which the object takes; NULL: null, and key_why: the reason. */
-void fact_set(json_t *object, const char *key, json_t *value, const char *why, ...)
-    FACTS_PRINTF(4, 5);
+/* key: the value, which the object takes; NULL: null, and key_why: the reason. Then several keys may
+ * have '|' between. */
+void fact_set(json_t *object, const char *key, json_t *value, const char *why, ...) SYS_FORMAT(4);
+#define fact_set_unknown(object, key, ...) fact_set(object, key, NULL, __VA_ARGS__)
 /* The same of a value that is given back where it is not known. */
-void fact_set_if(json_t *object, const char *key, bool known, json_t *value, const char *why, ...)
-    FACTS_PRINTF(5, 6);
-/* key: null, key_why: the reason; several keys have '|' between. */
-void fact_set_unknown(json_t *object, const char *key, const char *format, ...) FACTS_PRINTF(3, 4);
+json_t *fact_if(bool known, json_t *value);
+#define fact_set_if(object, key, known, value, ...)                                                \
+    fact_set(object, key, fact_if(known, value), __VA_ARGS__)
 /* text, or null and why: a text that stands for nothing else is never left alone as null. */
-void fact_set_text_or(json_t *object, const char *key, const char *text, const char *format, ...)
-    FACTS_PRINTF(4, 5);
-/* The file's first line, or the number that it is and that counts something, so none below 0; null
- * and why where it cannot be read. Returns 0 or -errno. */
-int fact_set_line(json_t *object, const char *key, const struct tree *tree, const char *path);
-int fact_set_file_number(json_t *object, const char *key, const struct tree *tree,
-                         const char *path);
-/* The words of its first line, a list; none where it is empty. */
-void fact_set_words(json_t *object, const char *key, const struct tree *tree, const char *path);
-/* Whether something is there: true, false where that is known (tree_absent), else null and why. */
-void fact_set_there(json_t *object, const char *key, const struct tree *tree, const char *path);
+static inline json_t *fact_some(const char *text)
+{
+    return text && *text ? fact_text(text) : NULL;
+}
+#define fact_set_text_or(object, key, text, ...) fact_set(object, key, fact_some(text), __VA_ARGS__)
+
+/* How a file holds a fact: its first line is it ... */
+enum fact_form {
+    FACT_LINE,
+    FACT_NUMBER,  /* a number that counts something, so none below 0 */
+    FACT_BOOL,    /* a number that is not 0 */
+    FACT_WORDS,   /* a list of words; none where it is empty */
+    FACT_WORD,    /* the first of its words: "layer3+4 1" */
+    FACT_BEHIND,  /* what is behind a colon: "4: ACTIVE" */
+    FACT_CHOSEN,  /* what is marked: "always [madvise] never" */
+    FACT_LARGEST, /* the last of three numbers: "4096 131072 6291456" */
+};
+
+/* key: what the file says, or null and why. Returns 0 or -errno. */
+int fact_set_file(const struct probe *p, json_t *object, const char *key, enum fact_form form,
+                  const char *format, ...) SYS_FORMAT(5);
+
+struct fact_file {
+    const char *key, *file;
+    enum fact_form form;
+};
+/* The same of several files of a folder. */
+void fact_set_files(const struct probe *p, json_t *object, const char *folder,
+                    const struct fact_file *files, size_t n);
+#define FACT_FILES(files) (files), sizeof(files) / sizeof(*(files))
+
+/* Whether something is there: true, false where that is known (probe_absent), else null and why. */
+void fact_set_there(const struct probe *p, json_t *object, const char *key, const char *format, ...)
+    SYS_FORMAT(4);
 
 /* Adds a sentence to a list, e.g. "because". */
-void fact_say(json_t *list, const char *format, ...) FACTS_PRINTF(2, 3);
+void fact_say(json_t *list, const char *format, ...) SYS_FORMAT(2);
 
 /* New, empty and already in object under key; borrowed. */
 json_t *fact_object(json_t *object, const char *key);
 json_t *fact_list(json_t *object, const char *key);
 json_t *fact_append(json_t *list); /* an object, at the end of it */
 
-/* Readers that stand a missing key: NULL, or other. */
-const char *fact_string(const json_t *object, const char *key);
-long long fact_integer(const json_t *object, const char *key, long long other);
-double fact_number(const json_t *object, const char *key, double other);
-bool fact_true(const json_t *object, const char *key);
+const char *fact_string(const json_t *object, const char *path); /* NULL: there is none */
 
 /* errno's text, in the words of someone who reads a table: "needs root", "not there". */
 const char *fact_errno(int rc);
 
 /* The start of /proc/cpuinfo, whole lines of it. Returns 0 or -errno. */
-int read_cpuinfo(const struct tree *tree, char *buf, size_t size);
+int read_cpuinfo(const struct probe *p, char *buf, size_t size);
 
 /* The bytes of "key:  16384 kB" in /proc/meminfo; -1 where it is no such text. */
 long long meminfo_bytes(const char *text, const char *key);
@@ -174,8 +132,8 @@ long long meminfo_bytes(const char *text, const char *key);
 /* An object of numbers, one for each of these files (ends in NULL) of the folder. One that the
  * kernel is known not to have is left out. Keys "counters" and "hw_counters" change from call to
  * call. */
-void fact_set_counters(json_t *object, const char *key, const struct tree *tree, const char *folder,
-                       const char *const *files);
+void fact_set_counters(const struct probe *p, json_t *object, const char *key,
+                       const char *const *files, const char *folder);
 
 /* The value of the first "key : value" in text such as /proc/cpuinfo. */
 bool text_field(const char *text, const char *key, char *buf, size_t size);
@@ -213,7 +171,7 @@ extern const char pci_kind_unknown[];
 enum { PCI_UNREAD = -1, PCI_ABSENT = -2 };
 
 struct pci_device {
-    char address[24];                                      /* "0000:3b:00.0" */
+    char address[PCI_ADDRESS];                             /* "0000:3b:00.0" */
     char *path;                                            /* below the root, links followed */
     long vendor, device, subvendor, subdevice, class_code; /* -1: could not be read */
     long parent; /* index of the bridge above; -1 at the root, or where it is not in the list */
@@ -236,18 +194,19 @@ struct pci {
     struct pci_ids *ids;
 };
 
+static inline bool pci_is(const struct pci_device *d, const char *kind)
+{
+    return d->kind && !strcmp(d->kind, kind);
+}
+
 /* 0, or -errno with *pci NULL. */
-int pci_load(const struct tree *tree, struct pci **pci);
+int pci_load(const struct probe *p, struct pci **pci);
 void pci_free(struct pci *pci);
 
 struct pci_device *pci_find(const struct pci *pci, const char *address);
 
-/* The function that a path below /sys/devices belongs to: its last part that is an address. */
+/* The function that a path below /sys/devices belongs to; NULL also where pci is NULL. */
 struct pci_device *pci_of_path(const struct pci *pci, const char *path);
-
-/* The last address in a path, whether or not the function is in the list; false where there is
- * none. */
-bool pci_path_address(const char *path, char *buf, size_t size);
 
 struct pci_device *pci_parent(const struct pci *pci, const struct pci_device *device);
 
@@ -259,8 +218,7 @@ bool pci_device_name(const struct pci *pci, long vendor, long device, char *buf,
  * or NULL where several do. */
 const char *pci_guest_mark(const struct pci_device *device, const char **name);
 
-/* How two functions are near one another, in the words of "nvidia-smi topo -m": PIX, PXB, PHB,
- * NODE, SYS; NULL where it does not show. Both must be reported ones. */
+/* pci_nearness(); NULL where it does not show. Both must be reported ones. */
 const char *pci_relation(const struct pci *pci, const struct pci_device *a,
                          const struct pci_device *b);
 
@@ -269,7 +227,7 @@ void pci_report_nature(struct probe *p, struct pci_device *device);
 
 /* growth.c: reads the counters of the machine a second time, below a folder ("": as at first), and
  * adds how they grew, as probe_growth() does. */
-void probe_again(const struct tree *tree, const char *below, json_t *machine);
+void probe_again(const struct probe *p, const char *below, json_t *machine);
 
 /* What only a running kernel tells of interfaces, a line each: "eth0 max_mtu 9000", "eth0 qdisc
  * tbf rate_gbits_per_s=1.0". A recording has such lines in plumb/net. */
@@ -278,8 +236,6 @@ void net_ask(FILE *out);
 /* net_line.c: those of what an Ethernet line can do, and of pause frames. fd: any socket. */
 void net_ask_rates(int fd, const char *name, FILE *out);
 void net_ask_counts(int fd, const char *name, FILE *out);
-/* ethtool's ioctl: 0, or -1 where the driver has no answer. */
-int net_ask_driver(int fd, const char *name, void *answer);
 /* A driver's name of a counter of pauses, "rx_prio3_pause", as all machines have it:
  * "rx_priority3_frames"; false: it is none. */
 enum { NET_PAUSE_KEY = 32 };
@@ -287,22 +243,22 @@ bool net_pause_key(const char *name, char key[NET_PAUSE_KEY]);
 
 /* Those lines, as an object of interfaces; a new one. Never NULL but without memory. below: "", or
  * the folder of a recording's second reading, "plumb/later/". */
-json_t *net_asked(const struct tree *tree, const char *below);
+json_t *net_asked(const struct probe *p, const char *below);
 /* What an interface, and an RDMA port, counts; path: of its folder. */
-void net_fill_counters(const struct tree *tree, json_t *nic, const char *path, const json_t *asked);
-void rdma_fill_counters(const struct tree *tree, json_t *port, const char *path);
+void net_fill_counters(const struct probe *p, json_t *nic, const char *path, const json_t *asked);
+void rdma_fill_counters(const struct probe *p, json_t *port, const char *path);
 /* The errors that a PCI function counts, and the port above it (NULL: none); paths of both. */
-void pci_fill_counters(const struct tree *tree, json_t *device, const char *path, const char *port);
+void pci_fill_counters(const struct probe *p, json_t *device, const char *path, const char *port);
 /* The time that CPUs wanted, and that was stolen; how often control groups were paused. below: "",
  * or the folder of a recording's second reading. */
-void load_fill_steal(const struct tree *tree, json_t *load, const char *below);
-void limits_fill_counters(const struct tree *tree, json_t *limits, const char *below);
+void load_fill_steal(const struct probe *p, json_t *load, const char *below);
+void limits_fill_counters(const struct probe *p, json_t *limits, const char *below);
 /* MTU, queues, interrupts, shaping, pauses, rings, counters and members of a bond. path: of the
  * interface's folder. */
 void net_fill_state(struct probe *p, json_t *nic, const char *path, const json_t *asked,
                     const char *interrupts);
 /* /proc/interrupts whole; a new text, NULL where it could not be read. */
-char *net_interrupts(const struct tree *tree);
+char *net_interrupts(const struct probe *p);
 
 /* gpu_nvml.c */
 
@@ -331,52 +287,5 @@ void probe_gpu_pairs(struct probe *p, json_t *gpus, const struct nvml *nvml, con
 
 /* A GPU that only a library shows, without its place on the PCI bus. */
 json_t *gpu_add_unseen(json_t *list, const char *address, const char *source);
-
-/* The parts of probe_print(). Each reads one part of the object and prints it, with its heading. */
-
-/* The text under key, or "?". */
-const char *print_text(const json_t *object, const char *key);
-
-/* The number under key, or "?". */
-const char *print_integer(const json_t *object, const char *key, char buf[24]);
-
-/* Bytes as "32 KiB", "23.5 GiB". */
-const char *print_bytes(double bytes, char buf[32]);
-
-/* The line of a section: two blanks, the label in a column of its own, the text. */
-void print_line(FILE *out, const char *label, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-void print_pci(FILE *out, const json_t *machine);
-void print_network(FILE *out, const json_t *machine);
-void print_rdma(FILE *out, const json_t *machine);
-void print_gpus(FILE *out, const json_t *machine);
-void print_findings(FILE *out, const json_t *machine);
-
-/* ---- A small table of text whose columns are as wide as their widest cell ---- */
-
-enum { GRID_COLUMNS = 20, GRID_CELL = 48 };
-
-struct grid {
-    size_t columns;
-    size_t rows;
-    char (*cell)[GRID_CELL]; /* rows x columns */
-    size_t filled;           /* cells written so far */
-};
-
-/* The first row is the heading: its cells, separated by '|'. */
-void grid_init(struct grid *table, const char *heading);
-void grid_release(struct grid *table);
-
-/* Writes the next cell, from left to right; a new row begins by itself. Long text ends in "...". */
-void grid_cell(struct grid *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-/* Members of the object, their keys with '|' between: a text or a whole number, else `other`. */
-void grid_keys(struct grid *table, const json_t *object, const char *keys, const char *other);
-
-/* Columns in which every cell below the heading is "-" are left out. */
-void grid_print(FILE *out, const struct grid *table);
-/* Prints it and releases it. */
-void grid_finish(FILE *out, struct grid *table);
 
 #endif

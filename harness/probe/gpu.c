@@ -12,34 +12,25 @@
 
 /* The ways of data into GPU memory that go round the processor, as far as kernel modules tell. */
 
-/* A driver that is not loaded is known not to be; that a module's folder was not read is not. */
-static void set_module(struct probe *p, json_t *object, const char *key, const char *name)
-{
-    char path[64];
-
-    snprintf(path, sizeof(path), "sys/module/%s", name);
-    fact_set_there(object, key, &p->tree, path);
-}
-
 /* Under its name of today, or the one before: not loaded where neither is. */
 static void set_peer_memory(struct probe *p, json_t *gpus)
 {
     static const char key[] = "peer_memory_module";
 
-    set_module(p, gpus, key, "nvidia_peermem");
+    fact_set_there(p, gpus, key, "sys/module/nvidia_peermem");
     if (json_is_true(json_object_get(gpus, key)) ||
         (json_is_null(json_object_get(gpus, key)) &&
-         !tree_exists(&p->tree, "sys/module/nv_peer_mem")))
+         !sys_exists(p->root, "sys/module/nv_peer_mem")))
         return;
     json_object_del(gpus, "peer_memory_module_why");
-    set_module(p, gpus, key, "nv_peer_mem");
+    fact_set_there(p, gpus, key, "sys/module/nv_peer_mem");
 }
 
 /* Linux hands GPU memory to other drivers (DMA-BUF) from 5.12 on; NVIDIA's does so in its open
  * kernel modules (GPUDirect RDMA and GPUDirect Storage, NVIDIA GPU Operator's documentation). */
 static void set_dma_buf(struct probe *p, const json_t *gpus, json_t *direct)
 {
-    const char *kernel = fact_string(json_object_get(p->machine, "host"), "kernel");
+    const char *kernel = fact_string(p->machine, "host.kernel");
     const char *flavour = fact_string(gpus, "driver_flavour");
     json_t *because = json_array();
     int major = 0, minor = 0;
@@ -73,10 +64,10 @@ static void set_compatible(struct probe *p, json_t *direct)
 {
     static const char path[] = "etc/cufile.json", key[] = "\"allow_compat_mode\"";
     char text[16384], word[8] = "true";
-    int rc = tree_read(&p->tree, path, text, sizeof(text), NULL);
+    int rc = sys_read(p->root, text, sizeof(text), NULL, "%s", path);
     const char *at = rc ? NULL : strstr(text, key);
 
-    if (rc && tree_absent(&p->tree, path))
+    if (rc && probe_absent(p, "%s", path))
         fact_set_text(direct, "storage_compatible", "none");
     else if (rc)
         fact_set_unknown(direct, "storage_compatible", "/%s: %s", path, fact_errno(rc));
@@ -94,8 +85,8 @@ static void probe_gpudirect(struct probe *p, json_t *gpus)
 
     /* "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  550.54.14 ..." */
     static const char path[] = "proc/driver/nvidia/version";
-    char line[TREE_LINE];
-    int rc = tree_line(&p->tree, path, line, sizeof(line));
+    char line[SYS_LINE];
+    int rc = sys_line(p->root, line, sizeof(line), "%s", path);
 
     fact_set(gpus, "driver_flavour",
              rc ? NULL : fact_text(strstr(line, "Open Kernel Module") ? "open" : "proprietary"),
@@ -103,11 +94,10 @@ static void probe_gpudirect(struct probe *p, json_t *gpus)
     set_peer_memory(p, gpus);
     direct = fact_object(gpus, "gpudirect");
     set_dma_buf(p, gpus, direct);
-    set_module(p, direct, "gdrcopy", "gdrdrv");
-    set_module(p, direct, "storage", "nvidia_fs");
+    fact_set_there(p, direct, "gdrcopy", "sys/module/gdrdrv");
+    fact_set_there(p, direct, "storage", "sys/module/nvidia_fs");
     set_compatible(p, direct);
-    fact_set_there(gpus, "nccl_topology_file", &p->tree,
-                   "var/run/nvidia-topologyd/virtualTopology.xml");
+    fact_set_there(p, gpus, "nccl_topology_file", "var/run/nvidia-topologyd/virtualTopology.xml");
 }
 
 enum { GPUS_MAX = 256 };
@@ -174,10 +164,10 @@ static void judge_by_nvml(const struct probe *p, json_t *gpu, struct pci_device 
 
 static void set_driver_name(struct probe *p, json_t *gpu, struct pci_device *d)
 {
-    char path[TREE_LINE], text[4096], model[TREE_LINE];
+    char text[4096], model[SYS_LINE];
 
-    snprintf(path, sizeof(path), "proc/driver/nvidia/gpus/%s/information", d->address);
-    if (tree_read(&p->tree, path, text, sizeof(text), NULL) ||
+    if (sys_read(p->root, text, sizeof(text), NULL, "proc/driver/nvidia/gpus/%s/information",
+                 d->address) ||
         !text_field(text, "Model", model, sizeof(model)))
         return;
     json_object_del(gpu, "name_why");
@@ -232,7 +222,7 @@ static bool largest_region(const struct probe *p, const struct pci_device *d, in
     char text[2048], *line = text;
 
     *bytes = 0;
-    if (tree_read(&p->tree, tree_join(d->path, "resource").s, text, sizeof(text), NULL))
+    if (sys_read(p->root, text, sizeof(text), NULL, "%s/resource", d->path))
         return false;
     for (int i = 0; line && i < 6; i++) {
         if (sscanf(line, "%llx %llx", &first, &last) == 2 && last > first &&
@@ -271,10 +261,10 @@ static void set_window(struct probe *p, json_t *gpu, const struct pci_device *d)
             fact_set_bool(gpu, "bar1_covers_memory", (long long)bytes >= memory);
     }
     snprintf(file, sizeof(file), "resource%d_resize", number);
-    if (!tree_line_at(&p->tree, d->path, file, line, sizeof(line)) &&
+    if (!sys_line(p->root, line, sizeof(line), "%s/%s", d->path, file) &&
         (sizes = strtoull(line, NULL, 16)) != 0 && sizes >> 43 == 0)
         fact_set_number(gpu, "bar1_best_bytes", 1LL << (63 - __builtin_clzll(sizes) + 20));
-    else if (!tree_absent_at(&p->tree, d->path, file))
+    else if (!probe_absent(p, "%s/%s", d->path, file))
         fact_set_unknown(gpu, "bar1_best_bytes", "/%s/%s: no sizes there", d->path, file);
 }
 
@@ -297,7 +287,7 @@ static void add_from_pci(struct probe *p, json_t *list, struct pci_device *d,
     /* amdgpu tells the memory in sysfs. */
     long long bytes;
 
-    if (!tree_number_at(&p->tree, d->path, "mem_info_vram_total", &bytes) && bytes > 0)
+    if (!sys_number(p->root, &bytes, "%s/mem_info_vram_total", d->path) && bytes > 0)
         fact_set_number(gpu, "memory_bytes", bytes);
     else
         fact_set_unknown(gpu, "memory_bytes", "%s",
@@ -332,10 +322,9 @@ static void add_from_nvml(struct probe *p, json_t *list, const struct nvml *nvml
 static void set_driver_version(struct probe *p, json_t *gpus)
 {
     static const char version[] = "sys/module/nvidia/version";
-    char line[TREE_LINE];
-    int rc = tree_line(&p->tree, version, line, sizeof(line));
-    bool none =
-        tree_absent(&p->tree, "sys/module/nvidia") && tree_absent(&p->tree, "proc/driver/nvidia");
+    char line[SYS_LINE];
+    int rc = sys_line(p->root, line, sizeof(line), "%s", version);
+    bool none = probe_absent(p, "sys/module/nvidia") && probe_absent(p, "proc/driver/nvidia");
 
     if (!rc)
         fact_set_text(gpus, "driver_version", line);
@@ -350,9 +339,9 @@ static struct nvml *open_nvml(struct probe *p, json_t *gpus, char *why, size_t s
     struct nvml *nvml = NULL;
 
     snprintf(why, size, "NVML cannot be asked about a recorded machine");
-    if (p->tree.live)
+    if (!p->root)
         nvml_open(&nvml, why, size);
-    fact_set(gpus, "nvml", p->tree.live ? json_boolean(nvml != NULL) : NULL, "%s", why);
+    fact_set(gpus, "nvml", !p->root ? json_boolean(nvml != NULL) : NULL, "%s", why);
     if (nvml) {
         if (nvml->simulated)
             fact_set_bool(gpus, "simulated", true);
@@ -364,26 +353,13 @@ static struct nvml *open_nvml(struct probe *p, json_t *gpus, char *why, size_t s
     return NULL;
 }
 
-/* Some function that is one, or that could be and was not read. */
-static bool has_kind(const struct pci *pci, const char *kind)
+static long long count_kind(const struct pci *pci, const char *kind)
 {
+    long long count = 0;
+
     for (size_t i = 0; i < pci->count; i++)
-        if (pci->device[i].kind && !strcmp(pci->device[i].kind, kind))
-            return true;
-    return false;
-}
-
-static void count_switches(const struct probe *p, json_t *gpus)
-{
-    long long switches = 0;
-
-    if (!p->pci || has_kind(p->pci, pci_kind_unknown)) {
-        fact_set_unknown(gpus, "nvswitches", "not all of the PCI bus could be read");
-        return;
-    }
-    for (size_t i = 0; i < p->pci->count; i++)
-        switches += p->pci->device[i].kind && !strcmp(p->pci->device[i].kind, "nvswitch");
-    fact_set_number(gpus, "nvswitches", switches);
+        count += pci_is(&pci->device[i], kind);
+    return count;
 }
 
 /* ---- GPUs of which the PCI bus shows nothing ---- */
@@ -393,7 +369,7 @@ static void add_from_driver(struct probe *p, json_t *list, const char *why)
 {
     struct names names;
 
-    tree_list(&p->tree, "proc/driver/nvidia/gpus", &names);
+    sys_list(p->root, &names, "proc/driver/nvidia/gpus");
     for (size_t i = 0; i < names.count && i < GPUS_MAX; i++) {
         struct pci_device *d = p->pci ? pci_find(p->pci, names.name[i]) : NULL;
         struct pci_device unseen = {.path = "proc/driver/nvidia/gpus"};
@@ -415,26 +391,28 @@ static const char some_unread[] = "what some PCI functions are could not be read
 /* Why an empty list does not mean that there is none; NULL where it does. */
 static const char *why_not_none(struct probe *p)
 {
-    if (tree_exists(&p->tree, "dev/nvidia0"))
+    if (sys_exists(p->root, "dev/nvidia0"))
         return "/dev/nvidia0 is there, though nothing else shows the GPU";
     if (!p->pci)
         return "/sys/bus/pci/devices could not be read";
-    if (has_kind(p->pci, pci_kind_unknown))
-        return some_unread;
-    return NULL;
+    return count_kind(p->pci, pci_kind_unknown) ? some_unread : NULL;
 }
 
 void probe_gpus(struct probe *p)
 {
     json_t *gpus = fact_object(p->machine, "gpus"), *list;
-    char why[TREE_LINE];
+    char why[SYS_LINE];
     struct nvml *nvml = open_nvml(p, gpus, why, sizeof(why));
 
     probe_gpudirect(p, gpus);
-    count_switches(p, gpus);
+    fact_set(gpus, "nvswitches",
+             p->pci && !count_kind(p->pci, pci_kind_unknown)
+                 ? json_integer(count_kind(p->pci, "nvswitch"))
+                 : NULL,
+             "not all of the PCI bus could be read");
     list = fact_list(gpus, "devices");
     for (size_t i = 0; p->pci && i < p->pci->count; i++)
-        if (p->pci->device[i].kind && !strcmp(p->pci->device[i].kind, "gpu"))
+        if (pci_is(&p->pci->device[i], "gpu"))
             add_from_pci(p, list, &p->pci->device[i], nvml, why);
     if (nvml)
         add_from_nvml(p, list, nvml);
@@ -443,7 +421,7 @@ void probe_gpus(struct probe *p)
     probe_cuda(p, gpus);
     if (!json_array_size(list) && !nvml && why_not_none(p))
         fact_set_unknown(gpus, "devices", "%s", why_not_none(p));
-    else if (p->pci && has_kind(p->pci, pci_kind_unknown))
+    else if (p->pci && count_kind(p->pci, pci_kind_unknown))
         fact_set_text(gpus, "devices_why", some_unread);
     probe_gpu_pairs(p, gpus, nvml, why);
     nvml_close(nvml);

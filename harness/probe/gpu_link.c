@@ -105,7 +105,7 @@ void nvml_fill_links(const struct nvml *nvml, struct nvml_device *device, json_t
  */
 static long long lanes_to(const json_t *gpu, const char *kind, const char *to, double *gbytes)
 {
-    const json_t *peers = json_object_get(json_object_get(gpu, "nvlink"), "peers"), *peer;
+    const json_t *peers = fact_at(gpu, "nvlink.peers"), *peer;
     long long links = 0;
     bool told = true;
     size_t i;

@@ -51,7 +51,7 @@ static json_t *version_of(int version)
 void nvml_fill_system(const struct nvml *nvml, json_t *gpus)
 {
     struct nvml_confidential state = {0};
-    char text[TREE_LINE] = "";
+    char text[SYS_LINE] = "";
     int cuda = 0;
 
     fact_set_text_or(gpus, "driver_version",
@@ -341,17 +341,6 @@ void nvml_fill_gpu(const struct nvml *nvml, struct nvml_device *device, json_t *
 /* What CUDA shows to a program of this build, and which toolkit this machine has. Nothing is
  * started on a GPU: only the driver is asked. */
 
-static json_t *find_gpu(const json_t *list, const char *address)
-{
-    json_t *gpu;
-    size_t i;
-
-    json_array_foreach (list, i, gpu)
-        if (!strcmp(fact_string(gpu, "address"), address))
-            return gpu;
-    return NULL;
-}
-
 /* Replaces null and its why; leaves what is known. */
 static void settle(json_t *gpu, const char *key, json_t *value)
 {
@@ -386,7 +375,7 @@ static void fill_device(json_t *gpu, const struct gpu_ops *ops, unsigned index,
     fact_set_number(gpu, "l2_bytes", (long long)f->l2_bytes);
     if (f->numa_node >= 0)
         settle(gpu, "numa_node", json_integer(f->numa_node));
-    if (fact_true(json_object_get(gpu, "mig"), "enabled"))
+    if (fact_true(gpu, "mig.enabled"))
         return;
     snprintf(text, sizeof(text), "%u.%u", f->major, f->minor);
     settle(gpu, "compute_capability", fact_text(text));
@@ -408,7 +397,7 @@ static void fill_devices(json_t *gpus, struct gpus *opened, const struct gpu_ops
             continue;
         set_version(cuda, "toolkit_version", facts.toolkit_version);
         set_version(cuda, "driver_version", facts.driver_version);
-        gpu = find_gpu(list, facts.address);
+        gpu = (json_t *)fact_one_of(list, "address", facts.address);
         if (!gpu) {
             gpu = gpu_add_unseen(list, facts.address, "cuda");
             if (fact_true(cuda, "simulated"))
@@ -471,7 +460,7 @@ static bool version_of_json(const char *folder, char *version, size_t size)
 
     snprintf(path, sizeof(path), "%s/version.json", folder);
     all = json_load_file(path, 0, NULL);
-    text = fact_string(json_object_get(all, "cuda"), "version");
+    text = fact_string(all, "cuda.version");
     if (text)
         snprintf(version, size, "%s", text);
     json_decref(all);
@@ -516,7 +505,7 @@ void probe_cuda(struct probe *p, json_t *gpus)
     static const char why[] = "CUDA cannot be asked about a recorded machine";
     json_t *cuda = fact_object(gpus, "cuda");
 
-    if (p->tree.live) {
+    if (!p->root) {
         find_toolkit(gpus);
         ask_module(gpus, cuda);
         return;

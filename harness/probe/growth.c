@@ -5,7 +5,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "harness/exam/exam.h"
 #include "harness/probe/facts.h"
 #include "harness/probe/probe.h"
 
@@ -85,12 +84,12 @@ static void set_each(json_t *list, const json_t *before, const json_t *after)
 
 static double uptime_of(const json_t *machine)
 {
-    return fact_number(json_object_get(machine, "load"), "uptime_seconds", 0);
+    return fact_number(machine, "load.uptime_seconds", 0);
 }
 
 static json_t *gpus_of(const json_t *machine)
 {
-    return json_object_get(json_object_get(machine, "gpus"), "devices");
+    return (json_t *)fact_at(machine, "gpus.devices");
 }
 
 void probe_growth(json_t *machine, const json_t *before, const json_t *after)
@@ -103,8 +102,8 @@ void probe_growth(json_t *machine, const json_t *before, const json_t *after)
         return;
     fact_set_real(load, "watched_seconds", seconds);
     set_grown(load, json_object_get(before, "load"), json_object_get(after, "load"));
-    set_grown((json_t *)exam_at(machine, "virtualization.limits"),
-              exam_at(before, "virtualization.limits"), exam_at(after, "virtualization.limits"));
+    set_grown((json_t *)fact_at(machine, "virtualization.limits"),
+              fact_at(before, "virtualization.limits"), fact_at(after, "virtualization.limits"));
     set_each(gpus_of(machine), gpus_of(before), gpus_of(after));
     for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
         set_each(json_object_get(machine, lists[i]), json_object_get(before, lists[i]),
@@ -115,23 +114,23 @@ void probe_growth(json_t *machine, const json_t *before, const json_t *after)
 
 /* Where the object's folder is in the second reading: in a recording below another one, which has no
  * links. */
-static bool place(const struct tree *tree, const char *below, const char *folder, const char *name,
+static bool place(const struct probe *p, const char *below, const char *folder, const char *name,
                   char *path, size_t size)
 {
-    char real[TREE_PATH];
+    char real[SYS_PATH];
 
     return name && !strchr(name, '/') &&
-           !tree_resolve(tree, tree_join(folder, name).s, real, sizeof(real)) &&
+           !sys_resolve(p->root, real, sizeof(real), "%s/%s", folder, name) &&
            (size_t)snprintf(path, size, "%s%s", below, real) < size;
 }
 
 /* ports: those of the device, as they were at first. */
-static void device_again(const struct tree *tree, json_t *now, const char *device,
+static void device_again(const struct probe *p, json_t *now, const char *device,
                          const json_t *ports)
 {
     json_t *list = fact_list(now, "ports");
     const json_t *port;
-    char path[TREE_PATH];
+    char path[SYS_PATH];
     size_t i;
 
     json_array_foreach (ports, i, port) {
@@ -139,23 +138,22 @@ static void device_again(const struct tree *tree, json_t *now, const char *devic
         fact_set_number(one, "port", fact_integer(port, "port", 0));
         if ((size_t)snprintf(path, sizeof(path), "%s/ports/%lld", device,
                              fact_integer(port, "port", 0)) < sizeof(path))
-            rdma_fill_counters(tree, one, path);
+            rdma_fill_counters(p, one, path);
     }
 }
 
-typedef void again_fn(const struct tree *tree, json_t *now, const char *path, const json_t *arg);
+typedef void again_fn(const struct probe *p, json_t *now, const char *path, const json_t *arg);
 
-static void function_again(const struct tree *tree, json_t *now, const char *path,
+static void function_again(const struct probe *p, json_t *now, const char *path,
                            const json_t *unused)
 {
     const char *slash = strrchr(path, '/');
-    char port[TREE_PATH], address[TREE_LINE];
+    char port[SYS_PATH], address[PCI_ADDRESS];
+    size_t n = slash ? (size_t)(slash - path) : 0;
 
     (void)unused;
-    snprintf(port, sizeof(port), "%.*s", slash ? (int)(slash - path) : 0, path);
-    slash = strrchr(port, '/');
-    pci_fill_counters(tree, now, path,
-                      slash && pci_path_address(slash, address, sizeof(address)) ? port : NULL);
+    snprintf(port, sizeof(port), "%.*s", (int)n, path);
+    pci_fill_counters(p, now, path, pci_function_of(port, n, address) == n && n ? port : NULL);
 }
 
 /* The driver of a GPU tells what it counts, and no file. */
@@ -167,7 +165,7 @@ static json_t *gpus_again(const json_t *machine)
     char why[256];
     size_t i;
 
-    if (fact_true(json_object_get(machine, "gpus"), "nvml"))
+    if (fact_true(machine, "gpus.nvml"))
         nvml_open(&nvml, why, sizeof(why));
     json_array_foreach (gpus_of(machine), i, one) {
         const char *address = fact_string(one, "address");
@@ -185,50 +183,50 @@ static json_t *gpus_again(const json_t *machine)
 }
 
 /* The entries of a list by their names, with their counters of now. asked NULL: each one's ports. */
-static json_t *list_again(const struct tree *tree, const char *below, const char *folder,
+static json_t *list_again(const struct probe *p, const char *below, const char *folder,
                           const json_t *list, again_fn *again, const json_t *asked)
 {
     json_t *all = json_array();
     const json_t *one;
-    char path[TREE_PATH];
+    char path[SYS_PATH];
     size_t i;
 
     json_array_foreach (list, i, one) {
         const char *key = key_of(one), *name = fact_string(one, key);
         json_t *now = fact_append(all);
         fact_set_text(now, key, name ? name : "");
-        if (place(tree, below, folder, name, path, sizeof(path)))
-            again(tree, now, path, asked ? asked : json_object_get(one, "ports"));
+        if (place(p, below, folder, name, path, sizeof(path)))
+            again(p, now, path, asked ? asked : json_object_get(one, "ports"));
     }
     return all;
 }
 
-void probe_again(const struct tree *tree, const char *below, json_t *machine)
+void probe_again(const struct probe *p, const char *below, json_t *machine)
 {
-    char line[TREE_LINE];
+    char line[SYS_LINE];
     double seconds;
     json_t *now, *load, *asked;
 
-    if (tree_line(tree, tree_join(*below ? below : ".", "proc/uptime").s, line, sizeof(line)) ||
+    if (sys_line(p->root, line, sizeof(line), "%s/proc/uptime", *below ? below : ".") ||
         sscanf(line, "%lf", &seconds) != 1 || uptime_of(machine) <= 0)
         return;
     now = json_object();
     load = fact_object(now, "load");
     fact_set_real(load, "uptime_seconds", seconds);
-    load_fill_steal(tree, load, below);
-    limits_fill_counters(tree, fact_object(fact_object(now, "virtualization"), "limits"), below);
-    asked = net_asked(tree, below);
+    load_fill_steal(p, load, below);
+    limits_fill_counters(p, fact_object(fact_object(now, "virtualization"), "limits"), below);
+    asked = net_asked(p, below);
     json_object_set_new(now, "network",
-                        list_again(tree, below, "sys/class/net",
-                                   json_object_get(machine, "network"), net_fill_counters, asked));
+                        list_again(p, below, "sys/class/net", json_object_get(machine, "network"),
+                                   net_fill_counters, asked));
     json_object_set_new(now, "rdma",
-                        list_again(tree, below, "sys/class/infiniband",
+                        list_again(p, below, "sys/class/infiniband",
                                    json_object_get(machine, "rdma"), device_again, NULL));
     json_decref(asked);
     json_object_set_new(now, "pci",
-                        list_again(tree, below, "sys/bus/pci/devices",
-                                   json_object_get(machine, "pci"), function_again, NULL));
-    if (tree->live)
+                        list_again(p, below, "sys/bus/pci/devices", json_object_get(machine, "pci"),
+                                   function_again, NULL));
+    if (!p->root)
         json_object_set_new(fact_object(now, "gpus"), "devices", gpus_again(machine));
     probe_growth(machine, machine, now);
     json_decref(now);
@@ -238,12 +236,9 @@ void probe_watch(json_t *machine, double seconds)
 {
     struct timespec rest = {.tv_sec = (time_t)seconds,
                             .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
-    struct tree tree;
+    const struct probe p = {.root = NULL};
 
     while (nanosleep(&rest, &rest) && errno == EINTR)
         continue;
-    if (!tree_open(&tree, NULL)) {
-        probe_again(&tree, "", machine);
-        tree_close(&tree);
-    }
+    probe_again(&p, "", machine);
 }

@@ -21,10 +21,10 @@ enum { VMSTAT = 65536 };
 static void set_uptime(struct probe *p, json_t *load)
 {
     static const char path[] = "proc/uptime";
-    const char *container = fact_string(json_object_get(p->machine, "virtualization"), "container");
-    char line[TREE_LINE];
+    const char *container = fact_string(p->machine, "virtualization.container");
+    char line[SYS_LINE];
     double seconds;
-    int rc = tree_line(&p->tree, path, line, sizeof(line));
+    int rc = sys_line(p->root, line, sizeof(line), "%s", path);
 
     if (container && !strcmp(container, "lxc"))
         fact_set_unknown(load, "uptime_seconds",
@@ -40,19 +40,16 @@ static void set_uptime(struct probe *p, json_t *load)
  * recording has the hash alone. */
 static void set_boot(struct probe *p, json_t *load)
 {
-    const char *path = p->tree.live ? "proc/sys/kernel/random/boot_id" : "plumb/boot";
-    char line[TREE_LINE], text[20];
+    const char *path = p->root ? "plumb/boot" : "proc/sys/kernel/random/boot_id";
+    char line[SYS_LINE], text[20];
     uint64_t hash = 14695981039346656037u;
-    int rc = tree_line(&p->tree, path, line, sizeof(line));
+    int rc = sys_line(p->root, line, sizeof(line), "%s", path);
 
     for (const char *c = line; !rc && *c; c++)
         hash = (hash ^ (unsigned char)*c) * 1099511628211u;
     snprintf(text, sizeof(text), "%016llx", (unsigned long long)hash);
-    fact_set_text_or(load, "boot",
-                     rc             ? NULL
-                     : p->tree.live ? text
-                                    : line,
-                     "/%s: %s", path, fact_errno(rc));
+    fact_set(load, "boot", rc ? NULL : fact_text(p->root ? line : text), "/%s: %s", path,
+             fact_errno(rc));
 }
 
 /* "0.29 0.33 1.68 5/87 23730". The averages count tasks that wait for a disk or a server as well; 5
@@ -60,10 +57,10 @@ static void set_boot(struct probe *p, json_t *load)
 static void set_averages(struct probe *p, json_t *load)
 {
     static const char *const keys[] = {"average_1min", "average_5min", "average_15min"};
-    char line[TREE_LINE];
+    char line[SYS_LINE];
     double average[3];
     unsigned running, tasks;
-    int rc = tree_line(&p->tree, "proc/loadavg", line, sizeof(line)),
+    int rc = sys_line(p->root, line, sizeof(line), "proc/loadavg"),
         n = rc ? 0
                : sscanf(line, "%lf %lf %lf %9u/%9u", &average[0], &average[1], &average[2],
                         &running, &tasks);
@@ -80,28 +77,26 @@ static void set_averages(struct probe *p, json_t *load)
  * task waited for the resource. */
 static void set_pressure(struct probe *p, json_t *load, const char *resource)
 {
-    struct path file = tree_join("proc/pressure", resource);
-    char line[TREE_LINE], key[32];
+    char line[SYS_LINE], key[32];
     double ten, sixty;
-    int rc = tree_line(&p->tree, file.s, line, sizeof(line));
+    int rc = sys_line(p->root, line, sizeof(line), "proc/pressure/%s", resource),
+        n = rc ? 0 : sscanf(line, "some avg10=%lf avg60=%lf", &ten, &sixty);
 
     snprintf(key, sizeof(key), "%s_pressure", resource);
-    if (rc || sscanf(line, "some avg10=%lf avg60=%lf", &ten, &sixty) != 2) {
-        fact_set_unknown(load, key, "/%s: %s", file.s, rc ? fact_errno(rc) : "not two numbers");
-        return;
-    }
-    json_t *pressure = fact_object(load, key);
-    fact_set_real(pressure, "percent_10s", ten);
-    fact_set_real(pressure, "percent_60s", sixty);
+    fact_set(load, key,
+             n == 2 ? json_pack("{s:o, s:o}", "percent_10s", fact_real(ten), "percent_60s",
+                                fact_real(sixty))
+                    : NULL,
+             "/proc/pressure/%s: %s", resource, rc ? fact_errno(rc) : "not two numbers");
 }
 
 /* "cpu  user nice system idle iowait irq softirq steal guest guest_nice", in hundredths of a second
  * since boot. A CPU that is idle wants no time, so none can be stolen from it. */
-void load_fill_steal(const struct tree *tree, json_t *load, const char *below)
+void load_fill_steal(const struct probe *p, json_t *load, const char *below)
 {
     unsigned long long user, nice, system, idle, wait, irq, softirq, steal;
-    char line[TREE_LINE];
-    int rc = tree_line(tree, tree_join(*below ? below : ".", "proc/stat").s, line, sizeof(line));
+    char line[SYS_LINE];
+    int rc = sys_line(p->root, line, sizeof(line), "%s/proc/stat", *below ? below : ".");
 
     if (!rc && sscanf(line, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &user, &nice, &system,
                       &idle, &wait, &irq, &softirq, &steal) == 8) {
@@ -116,24 +111,30 @@ void load_fill_steal(const struct tree *tree, json_t *load, const char *below)
                      rc ? fact_errno(rc) : "no times of the CPUs");
 }
 
-/* The number of the line "pswpin 0" in /proc/vmstat, since boot. */
-static void set_event(json_t *load, const char *key, const char *text, const char *event,
-                      const char *why)
+/* The numbers of lines such as "pswpin 0" in /proc/vmstat, since boot. */
+static void set_events(struct probe *p, json_t *load)
 {
-    const char *at = text ? strstr(text, event) : NULL;
+    static const char *const events[][2] = {{"swapped_in_pages", "pswpin "},
+                                            {"swapped_out_pages", "pswpout "}};
+    char *text = xrealloc(NULL, VMSTAT);
+    int rc = sys_read(p->root, text, VMSTAT, NULL, "proc/vmstat");
     unsigned long long count;
 
-    if (at && sscanf(at + strlen(event), " %llu", &count) == 1)
-        fact_set_number(load, key, (long long)(count & INT64_MAX));
-    else
-        fact_set_unknown(load, key, "/proc/vmstat: %s", text ? "not told there" : why);
+    for (size_t i = 0; i < 2; i++) {
+        const char *at = rc ? NULL : strstr(text, events[i][1]);
+        bool known = at && sscanf(at + strlen(events[i][1]), " %llu", &count) == 1;
+
+        fact_set(load, events[i][0], known ? json_integer((json_int_t)(count & INT64_MAX)) : NULL,
+                 "/proc/vmstat: %s", rc ? fact_errno(rc) : "not told there");
+    }
+    free(text);
 }
 
 /* Bytes of swap in use, and of memory that programs could still have. */
 static void set_memory(struct probe *p, json_t *load)
 {
     char text[8192] = "";
-    int rc = tree_read(&p->tree, "proc/meminfo", text, sizeof(text), NULL);
+    int rc = sys_read(p->root, text, sizeof(text), NULL, "proc/meminfo");
     long long total = rc ? -1 : meminfo_bytes(text, "SwapTotal"),
               unused = rc ? -1 : meminfo_bytes(text, "SwapFree"),
               available = rc ? -1 : meminfo_bytes(text, "MemAvailable");
@@ -151,39 +152,22 @@ static void set_shared_memory(struct probe *p, json_t *process, json_t *load)
 {
     struct statvfs st;
     unsigned long long bytes = 0, free_bytes = 0;
-    char line[TREE_LINE];
+    char line[SYS_LINE];
     bool known;
 
-    if (p->tree.live) {
+    if (!p->root) {
         known = !statvfs("/dev/shm", &st);
         bytes = known ? (unsigned long long)st.f_blocks * st.f_frsize : 0;
         free_bytes = known ? (unsigned long long)st.f_bavail * st.f_frsize : 0;
     } else {
-        known = !tree_line(&p->tree, "plumb/shm", line, sizeof(line)) &&
+        known = !sys_line(p->root, line, sizeof(line), "plumb/shm") &&
                 sscanf(line, "%llu %llu", &bytes, &free_bytes) == 2;
     }
-    if (known && bytes >> 62 == 0 && free_bytes <= bytes) {
-        fact_set_number(process, "shared_memory_bytes", (long long)bytes);
-        fact_set_number(load, "shared_memory_free_bytes", (long long)free_bytes);
-        return;
-    }
-    fact_set_unknown(process, "shared_memory_bytes", "/dev/shm could not be asked");
-    fact_set_unknown(load, "shared_memory_free_bytes", "/dev/shm could not be asked");
-}
-
-/* "Max locked memory         8388608              8388608              bytes": the first. */
-static void set_limit(json_t *process, const char *key, const char *text, const char *name,
-                      const char *why)
-{
-    const char *at = text ? strstr(text, name) : NULL;
-    char value[32] = "";
-
-    if (at && sscanf(at + strlen(name), "%31s", value) == 1 && digits_number(value) >= 0)
-        fact_set_number(process, key, digits_number(value));
-    else if (!strcmp(value, "unlimited"))
-        fact_set_text(process, key, value);
-    else
-        fact_set_unknown(process, key, "/proc/self/limits: %s", text ? "not told there" : why);
+    known = known && bytes >> 62 == 0 && free_bytes <= bytes;
+    fact_set(process, "shared_memory_bytes", known ? json_integer((json_int_t)bytes) : NULL,
+             "/dev/shm could not be asked");
+    fact_set(load, "shared_memory_free_bytes", known ? json_integer((json_int_t)free_bytes) : NULL,
+             "/dev/shm could not be asked");
 }
 
 /* In a user namespace of its own, where ids are mapped, a capability is none towards the kernel. */
@@ -191,10 +175,10 @@ static bool is_first_namespace(struct probe *p, bool *known)
 {
     static const char path[] = "proc/self/uid_map";
     unsigned inside, outside, count;
-    char line[TREE_LINE];
-    int rc = tree_line(&p->tree, path, line, sizeof(line));
+    char line[SYS_LINE];
+    int rc = sys_line(p->root, line, sizeof(line), "%s", path);
 
-    *known = !rc || tree_absent(&p->tree, path);
+    *known = !rc || probe_absent(p, "%s", path);
     return rc || (sscanf(line, "%u %u %u", &inside, &outside, &count) == 3 && !inside && !outside &&
                   count == UINT32_MAX);
 }
@@ -203,20 +187,17 @@ static bool is_first_namespace(struct probe *p, bool *known)
 static void set_lock_right(struct probe *p, json_t *process)
 {
     char text[8192], field[64];
-    bool first, known;
+    bool first, known, capable;
 
-    if (tree_read(&p->tree, "proc/self/status", text, sizeof(text), NULL) ||
+    if (sys_read(p->root, text, sizeof(text), NULL, "proc/self/status") ||
         !text_field(text, "CapEff", field, sizeof(field))) {
         fact_set_unknown(process, "may_lock_memory", "/proc/self/status: without CapEff");
         return;
     }
     first = is_first_namespace(p, &known);
-    if (!(strtoull(field, NULL, 16) >> 14 & 1))
-        fact_set_bool(process, "may_lock_memory", false);
-    else if (known)
-        fact_set_bool(process, "may_lock_memory", first);
-    else
-        fact_set_unknown(process, "may_lock_memory", "/proc/self/uid_map: not readable");
+    capable = strtoull(field, NULL, 16) >> 14 & 1;
+    fact_set(process, "may_lock_memory", known || !capable ? json_boolean(capable && first) : NULL,
+             "/proc/self/uid_map: not readable");
 }
 
 /* May this process open a device of RDMA? What a device group forbids only open() tells. */
@@ -238,48 +219,50 @@ static bool opens_verbs(void)
     return opens;
 }
 
-static bool loads_verbs(void)
-{
-    void *library = dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_LOCAL);
-
-    if (library)
-        dlclose(library);
-    return library != NULL;
-}
-
 /* Asked of the kernel, or the line "OPENS LOADS" of a recording, each 0 or 1. */
 static void set_verbs(struct probe *p, json_t *process)
 {
-    char line[TREE_LINE];
+    char line[SYS_LINE];
     int opens = 0, loads = 0;
-    bool known = p->tree.live;
+    bool known = !p->root;
 
     if (known) {
+        void *library = dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_LOCAL);
+
         opens = opens_verbs();
-        loads = loads_verbs();
+        loads = library != NULL;
+        if (library)
+            dlclose(library);
     } else {
-        known = !tree_line(&p->tree, "plumb/verbs", line, sizeof(line)) &&
+        known = !sys_line(p->root, line, sizeof(line), "plumb/verbs") &&
                 sscanf(line, "%1d %1d", &opens, &loads) == 2;
     }
-    if (known) {
-        fact_set_bool(process, "verbs_device_opens", opens != 0);
-        fact_set_bool(process, "verbs_library_loads", loads != 0);
-    } else {
-        fact_set_unknown(process, "verbs_device_opens|verbs_library_loads", "it was not recorded");
-    }
+    fact_set(process, "verbs_device_opens", known ? json_boolean(opens) : NULL,
+             "it was not recorded");
+    fact_set(process, "verbs_library_loads", known ? json_boolean(loads) : NULL,
+             "it was not recorded");
 }
 
+/* "Max locked memory         8388608              8388608              bytes": the first. */
 static void set_limits(struct probe *p, json_t *process)
 {
+    static const char *const limits[][2] = {{"locked_memory_bytes", "Max locked memory"},
+                                            {"open_files", "Max open files"},
+                                            {"stack_bytes", "Max stack size"}};
     char text[4096];
-    int rc = tree_read(&p->tree, "proc/self/limits", text, sizeof(text), NULL);
-    const char *limits = rc ? NULL : text, *why = fact_errno(rc);
+    int rc = sys_read(p->root, text, sizeof(text), NULL, "proc/self/limits");
 
-    set_limit(process, "locked_memory_bytes", limits, "Max locked memory", why);
-    set_limit(process, "open_files", limits, "Max open files", why);
-    set_limit(process, "stack_bytes", limits, "Max stack size", why);
-    set_lock_right(p, process);
-    set_verbs(p, process);
+    for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
+        const char *at = rc ? NULL : strstr(text, limits[i][1]);
+        char value[32] = "";
+
+        if (at && sscanf(at + strlen(limits[i][1]), "%31s", value) == 1 &&
+            digits_number(value) >= 0)
+            fact_set_number(process, limits[i][0], digits_number(value));
+        else
+            fact_set(process, limits[i][0], strcmp(value, "unlimited") ? NULL : fact_text(value),
+                     "/proc/self/limits: %s", rc ? fact_errno(rc) : "not told there");
+    }
 }
 
 void probe_load(struct probe *p)
@@ -287,19 +270,16 @@ void probe_load(struct probe *p)
     json_t *process = fact_object(p->machine, "process"), *load = fact_object(p->machine, "load");
 
     set_limits(p, process);
+    set_lock_right(p, process);
+    set_verbs(p, process);
     set_boot(p, load);
     set_uptime(p, load);
     set_averages(p, load);
     set_pressure(p, load, "cpu");
     set_pressure(p, load, "memory");
     set_pressure(p, load, "io");
-    load_fill_steal(&p->tree, load, "");
+    load_fill_steal(p, load, "");
     set_memory(p, load);
-    char *text = xrealloc(NULL, VMSTAT);
-    int rc = tree_read(&p->tree, "proc/vmstat", text, VMSTAT, NULL);
-
-    set_event(load, "swapped_in_pages", rc ? NULL : text, "pswpin ", fact_errno(rc));
-    set_event(load, "swapped_out_pages", rc ? NULL : text, "pswpout ", fact_errno(rc));
-    free(text);
+    set_events(p, load);
     set_shared_memory(p, process, load);
 }

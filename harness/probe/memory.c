@@ -9,7 +9,6 @@
 #include "core/alloc.h"
 #include "harness/probe/facts.h"
 
-static const char thp[] = "sys/kernel/mm/transparent_hugepage";
 static const char hugetlb[] = "sys/kernel/mm/hugepages";
 
 long long meminfo_bytes(const char *text, const char *key)
@@ -29,7 +28,7 @@ long long meminfo_bytes(const char *text, const char *key)
 static void memory_total(struct probe *p, json_t *memory)
 {
     char text[8192];
-    int rc = tree_read(&p->tree, "proc/meminfo", text, sizeof(text), NULL);
+    int rc = sys_read(p->root, text, sizeof(text), NULL, "proc/meminfo");
     long long total = rc ? 0 : meminfo_bytes(text, "MemTotal"),
               swap = rc ? -1 : meminfo_bytes(text, "SwapTotal");
 
@@ -39,28 +38,15 @@ static void memory_total(struct probe *p, json_t *memory)
              rc ? ": " : " has no SwapTotal", rc ? fact_errno(rc) : "");
 }
 
-/* The kernel marks the choice: "always [madvise] never". */
-static void set_choice(struct probe *p, json_t *object, const char *key, const char *file)
-{
-    char line[TREE_LINE], *open;
-    int rc = tree_line_at(&p->tree, thp, file, line, sizeof(line));
-
-    open = rc ? NULL : strchr(line, '[');
-    if (rc || !open || !strchr(open, ']')) {
-        fact_set_unknown(object, key, "/%s/%s: %s", thp, file, rc ? fact_errno(rc) : "no choice");
-        return;
-    }
-    *strchr(open, ']') = '\0';
-    fact_set_text(object, key, open + 1);
-}
-
 static void memory_hugetlb(struct probe *p, json_t *memory)
 {
-    struct names names = {0};
-    int rc = tree_list(&p->tree, hugetlb, &names);
+    static const struct fact_file counts[] = {{"pages", "nr_hugepages", FACT_NUMBER},
+                                              {"free", "free_hugepages", FACT_NUMBER}};
+    struct names names;
+    int rc = sys_list(p->root, &names, "%s", hugetlb);
     json_t *sizes;
 
-    if (rc && !tree_absent(&p->tree, hugetlb)) {
+    if (rc && !probe_absent(p, "%s", hugetlb)) {
         fact_set_unknown(memory, "hugetlb", "/%s: %s", hugetlb, fact_errno(rc));
         return;
     }
@@ -68,7 +54,6 @@ static void memory_hugetlb(struct probe *p, json_t *memory)
     if (rc)
         fact_set_text(memory, "hugetlb_why", "this kernel has no pools of huge pages");
     for (size_t i = 0; i < names.count; i++) {
-        struct path pool = tree_join(hugetlb, names.name[i]);
         unsigned long long kib;
         json_t *size;
 
@@ -76,22 +61,22 @@ static void memory_hugetlb(struct probe *p, json_t *memory)
             continue;
         size = fact_append(sizes);
         fact_set_number(size, "page_bytes", (long long)kib * 1024);
-        fact_set_file_number(size, "pages", &p->tree, tree_join(pool.s, "nr_hugepages").s);
-        fact_set_file_number(size, "free", &p->tree, tree_join(pool.s, "free_hugepages").s);
+        fact_set_files(p, size, path_join(hugetlb, names.name[i]).s, FACT_FILES(counts));
     }
     names_free(&names);
 }
 
 void probe_memory(struct probe *p)
 {
-    json_t *memory = fact_object(p->machine, "memory"), *pages;
+    static const struct fact_file pages[] = {{"enabled", "enabled", FACT_CHOSEN},
+                                             {"defrag", "defrag", FACT_CHOSEN}};
+    json_t *memory = fact_object(p->machine, "memory");
 
     memory_total(p, memory);
-    pages = fact_object(memory, "transparent_huge_pages");
-    set_choice(p, pages, "enabled", "enabled");
-    set_choice(p, pages, "defrag", "defrag");
+    fact_set_files(p, fact_object(memory, "transparent_huge_pages"),
+                   "sys/kernel/mm/transparent_hugepage", FACT_FILES(pages));
     memory_hugetlb(p, memory);
-    fact_set_file_number(memory, "overcommit_mode", &p->tree, "proc/sys/vm/overcommit_memory");
+    fact_set_file(p, memory, "overcommit_mode", FACT_NUMBER, "proc/sys/vm/overcommit_memory");
     probe_dmi_memory(p, memory);
 }
 
@@ -99,7 +84,7 @@ void probe_memory(struct probe *p)
 
 #define NODES "sys/devices/system/node"
 
-enum { NODES_MAX = 65536, TEXT_MAX = 65536 };
+enum { TEXT_MAX = 65536 };
 
 /* The numbers of a list that is nothing but numbers and blanks; NULL where it is not. */
 static json_t *number_list(char *text)
@@ -121,18 +106,18 @@ static json_t *number_list(char *text)
 }
 
 /* A file that fills the buffer may have been cut, and a cut list is none. */
-static int read_whole(const struct tree *tree, const char *path, char *text)
+static int read_whole(const struct probe *p, const char *path, char *text)
 {
     size_t length;
-    int rc = tree_read(tree, path, text, TEXT_MAX, &length);
+    int rc = sys_read(p->root, text, TEXT_MAX, &length, "%s", path);
 
     return rc ? rc : length == TEXT_MAX - 1 ? -EFBIG : 0;
 }
 
 static void set_distances(struct probe *p, json_t *node, const char *folder, char *text)
 {
-    struct path path = tree_join(folder, "distance");
-    int rc = read_whole(&p->tree, path.s, text);
+    struct path path = path_join(folder, "distance");
+    int rc = read_whole(p, path.s, text);
     json_t *list = rc ? NULL : number_list(text);
 
     if (list)
@@ -158,14 +143,14 @@ static char *list_of_mask(const char *mask)
 /* cpulist, or the older cpumap. */
 static void set_cpus(struct probe *p, json_t *node, const char *folder, char *text)
 {
-    struct path path = tree_join(folder, "cpulist");
-    int rc = read_whole(&p->tree, path.s, text);
+    struct path path = path_join(folder, "cpulist");
+    int rc = read_whole(p, path.s, text);
     char *list = NULL;
 
     text[strcspn(text, "\n")] = '\0';
-    if (!rc && cpulist_count(text, NODES_MAX) < 0)
+    if (!rc && cpus_count(text) < 0)
         rc = -EINVAL;
-    if (rc && !read_whole(&p->tree, tree_join(folder, "cpumap").s, text)) {
+    if (rc && !read_whole(p, path_join(folder, "cpumap").s, text)) {
         text[strcspn(text, "\n")] = '\0';
         list = list_of_mask(text);
     }
@@ -179,8 +164,8 @@ static void set_cpus(struct probe *p, json_t *node, const char *folder, char *te
 /* "Node 0 MemTotal:       527983468 kB". */
 static void set_memory(struct probe *p, json_t *node, const char *folder, char *text)
 {
-    struct path path = tree_join(folder, "meminfo");
-    int rc = read_whole(&p->tree, path.s, text);
+    struct path path = path_join(folder, "meminfo");
+    int rc = read_whole(p, path.s, text);
     char *at = rc ? NULL : strstr(text, "MemTotal:");
     unsigned long long kib;
 
@@ -191,32 +176,29 @@ static void set_memory(struct probe *p, json_t *node, const char *folder, char *
                          rc ? fact_errno(rc) : "without MemTotal");
 }
 
-static void add_node(struct probe *p, json_t *list, long long number)
-{
-    json_t *node = fact_append(list);
-    char folder[64], *text = xrealloc(NULL, TEXT_MAX);
-
-    snprintf(folder, sizeof(folder), "%s/node%lld", NODES, number);
-    fact_set_number(node, "node", number);
-    set_cpus(p, node, folder, text);
-    set_memory(p, node, folder, text);
-    set_distances(p, node, folder, text);
-    free(text);
-}
-
 /* Those of the folders; where the list of those online counts others, some were not read. */
 static int add_nodes(struct probe *p, json_t *list)
 {
     struct names names;
-    char line[TREE_LINE];
-    int rc = tree_list(&p->tree, NODES, &names), online = -1;
+    char line[SYS_LINE], *text = xrealloc(NULL, TEXT_MAX);
+    int rc = sys_list(p->root, &names, NODES), online = -1;
 
-    for (size_t i = 0; !rc && i < names.count; i++)
-        if (!strncmp(names.name[i], "node", 4) && digits_number(names.name[i] + 4) >= 0)
-            add_node(p, list, digits_number(names.name[i] + 4));
+    for (size_t i = 0; !rc && i < names.count; i++) {
+        struct path folder = path_join(NODES, names.name[i]);
+        json_t *node;
+
+        if (strncmp(names.name[i], "node", 4) || digits_number(names.name[i] + 4) < 0)
+            continue;
+        node = fact_append(list);
+        fact_set_number(node, "node", digits_number(names.name[i] + 4));
+        set_cpus(p, node, folder.s, text);
+        set_memory(p, node, folder.s, text);
+        set_distances(p, node, folder.s, text);
+    }
     names_free(&names);
-    if (!rc && !tree_line(&p->tree, NODES "/online", line, sizeof(line)))
-        online = cpulist_count(line, NODES_MAX);
+    free(text);
+    if (!rc && !sys_line(p->root, line, sizeof(line), NODES "/online"))
+        online = cpus_count(line);
     if (!rc && (!json_array_size(list) || (online >= 0 && online != (int)json_array_size(list))))
         rc = -ENODATA;
     return rc;
@@ -225,17 +207,13 @@ static int add_nodes(struct probe *p, json_t *list)
 void probe_numa(struct probe *p)
 {
     json_t *numa = fact_object(p->machine, "numa"), *list = json_array();
-    long long balancing;
     int rc;
 
-    if (!tree_number(&p->tree, "proc/sys/kernel/numa_balancing", &balancing))
-        fact_set_bool(numa, "balancing", balancing != 0);
-    else
-        fact_set_unknown(numa, "balancing", "/proc/sys/kernel/numa_balancing: not there");
+    fact_set_file(p, numa, "balancing", FACT_BOOL, "proc/sys/kernel/numa_balancing");
     rc = add_nodes(p, list);
     if (!rc)
         json_object_set(numa, "nodes", list);
-    else if (tree_absent(&p->tree, NODES)) {
+    else if (probe_absent(p, NODES)) {
         fact_list(numa, "nodes");
         fact_set_text(numa, "nodes_why", "this kernel knows no NUMA nodes");
     } else

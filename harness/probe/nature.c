@@ -122,7 +122,7 @@ static bool is_vf_id(const struct pci *pci, const struct pci_device *d, json_t *
                      bool *listed)
 {
     const struct known *known = lookup(vfs, COUNT(vfs), d);
-    char name[TREE_LINE];
+    char name[SYS_LINE];
 
     *listed = pci_device_name(pci, d->vendor, d->device, name, sizeof(name));
     if (known && because)
@@ -185,7 +185,7 @@ static const char *nature_in_guest(struct probe *p, const struct pci_device *d, 
  * lacks. */
 static const char *nature_on_host(struct probe *p, const struct pci_device *d, json_t *because)
 {
-    char text[TREE_LINE];
+    char text[SYS_LINE];
     bool listed;
 
     if (is_vf_id(p->pci, d, because, &listed))
@@ -201,7 +201,7 @@ static const char *nature_on_host(struct probe *p, const struct pci_device *d, j
         return "unknown";
     }
     fact_say(because, "no hypervisor below, and no virtual function");
-    if (!tree_link_at(&p->tree, d->path, "driver", text, sizeof(text)) && !strcmp(text, "vfio-pci"))
+    if (!sys_link(p->root, text, sizeof(text), "%s/driver", d->path) && !strcmp(text, "vfio-pci"))
         fact_say(because, "bound to vfio-pci: set aside for a guest");
     return "physical";
 }
@@ -209,9 +209,9 @@ static const char *nature_on_host(struct probe *p, const struct pci_device *d, j
 static const char *nature_of(struct probe *p, const struct pci_device *d, json_t *because)
 {
     const char *made_up;
-    char text[TREE_LINE];
+    char text[SYS_LINE];
 
-    if (!tree_link_at(&p->tree, d->path, "physfn", text, sizeof(text))) {
+    if (!sys_link(p->root, text, sizeof(text), "%s/physfn", d->path)) {
         fact_say(because, "physfn points to %s", text);
         return "sriov-vf";
     }

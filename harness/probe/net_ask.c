@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "core/alloc.h"
+#include "core/hw/nic.h"
 #include "harness/probe/facts.h"
 
 enum { ANSWER = 1 << 16, WAIT_S = 1 };
@@ -158,9 +159,9 @@ static void driver_lines(int fd, const char *name, FILE *out)
     struct ethtool_pauseparam pause = {.cmd = ETHTOOL_GPAUSEPARAM};
     struct ethtool_ringparam ring = {.cmd = ETHTOOL_GRINGPARAM};
 
-    if (!net_ask_driver(fd, name, &pause))
+    if (!nic_ask_driver(fd, name, &pause))
         fprintf(out, "%s pause rx=%d tx=%d\n", name, pause.rx_pause != 0, pause.tx_pause != 0);
-    if (!net_ask_driver(fd, name, &ring))
+    if (!nic_ask_driver(fd, name, &ring))
         fprintf(out, "%s rings rx=%u rx_max=%u tx=%u tx_max=%u\n", name, ring.rx_pending,
                 ring.rx_max_pending, ring.tx_pending, ring.tx_max_pending);
     net_ask_rates(fd, name, out);

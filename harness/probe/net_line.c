@@ -5,24 +5,14 @@
  */
 #include <ctype.h>
 #include <linux/ethtool.h>
-#include <linux/sockios.h>
-#include <net/if.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 
 #include "core/alloc.h"
+#include "core/hw/nic.h"
 #include "harness/probe/facts.h"
-
-int net_ask_driver(int fd, const char *name, void *answer)
-{
-    struct ifreq ask = {.ifr_data = answer};
-
-    snprintf(ask.ifr_name, sizeof(ask.ifr_name), "%.15s", name);
-    return ioctl(fd, SIOCETHTOOL, &ask);
-}
 
 /* ---- Rates */
 
@@ -72,12 +62,12 @@ void net_ask_rates(int fd, const char *name, FILE *out)
     int words;
 
     /* Asked with none, it tells how many words a mask has. */
-    if (net_ask_driver(fd, name, &line) || line.head.link_mode_masks_nwords >= 0)
+    if (nic_ask_driver(fd, name, &line) || line.head.link_mode_masks_nwords >= 0)
         return;
     words = -line.head.link_mode_masks_nwords;
     line.head = (struct ethtool_link_settings){.cmd = ETHTOOL_GLINKSETTINGS,
                                                .link_mode_masks_nwords = (int8_t)words};
-    if (net_ask_driver(fd, name, &line) || line.head.link_mode_masks_nwords != words)
+    if (nic_ask_driver(fd, name, &line) || line.head.link_mode_masks_nwords != words)
         return;
     own = fastest(masks, words);
     if (own <= 0)
@@ -104,7 +94,7 @@ static uint32_t count_counters(int fd, const char *name)
         uint32_t all[sizeof(struct ethtool_sset_info) / sizeof(uint32_t) + 1];
     } ask = {.head = {.cmd = ETHTOOL_GSSET_INFO, .sset_mask = 1ULL << ETH_SS_STATS}};
 
-    return net_ask_driver(fd, name, &ask) || !ask.head.sset_mask
+    return nic_ask_driver(fd, name, &ask) || !ask.head.sset_mask
                ? 0
                : ask.all[sizeof(ask.head) / sizeof(uint32_t)];
 }
@@ -158,7 +148,7 @@ void net_ask_counts(int fd, const char *name, FILE *out)
     names->len = n;
     values->cmd = ETHTOOL_GSTATS;
     values->n_stats = n;
-    if (!net_ask_driver(fd, name, names) && !net_ask_driver(fd, name, values) && names->len == n &&
+    if (!nic_ask_driver(fd, name, names) && !nic_ask_driver(fd, name, values) && names->len == n &&
         values->n_stats == n)
         print_counts(out, name, (const char *)names->data, (const uint64_t *)values->data, n);
     free(names);

@@ -9,7 +9,7 @@
 #include "core/alloc.h"
 #include "harness/probe/facts.h"
 
-enum { ASKED = 1 << 20, INTERRUPTS = 16 << 20, CPUS_MAX = 65536 };
+enum { ASKED = 1 << 20, INTERRUPTS = 16 << 20 };
 
 /* ---- what only a running kernel tells: see net_ask() ---- */
 
@@ -78,56 +78,36 @@ static void take_line(json_t *all, char *line)
         json_decref(values);
 }
 
-static char *asked_text(const struct tree *tree, const char *below)
+json_t *net_asked(const struct probe *p, const char *below)
 {
-    char path[TREE_PATH];
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out;
-
-    if (!tree->live) {
-        text = xrealloc(NULL, ASKED);
-        snprintf(path, sizeof(path), "%splumb/net", below);
-        if (tree_read(tree, path, text, ASKED, NULL))
-            text[0] = '\0';
-        return text;
-    }
-    out = open_memstream(&text, &size);
-    if (!out)
-        alloc_fail(1);
-    net_ask(out);
-    fclose(out);
-    return text;
-}
-
-json_t *net_asked(const struct tree *tree, const char *below)
-{
-    char *text = asked_text(tree, below), *save = NULL;
+    char *text = NULL, *save = NULL;
     json_t *all = json_object();
+    size_t size = 0;
 
+    if (p->root) {
+        text = xrealloc(NULL, ASKED);
+        sys_read(p->root, text, ASKED, NULL, "%splumb/net", below);
+    } else {
+        FILE *out = open_memstream(&text, &size);
+
+        if (!out)
+            alloc_fail(1);
+        net_ask(out);
+        fclose(out);
+    }
     for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
         take_line(all, line);
     free(text);
     return all;
 }
 
-static void copy_asked(json_t *nic, const json_t *asked)
-{
-    static const char *const keys[] = {"max_mtu", "qdiscs", "pause", "rings", "line"};
-    const json_t *own = json_object_get(asked, fact_string(nic, "name"));
-
-    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
-        fact_set(nic, keys[i], json_incref(json_object_get(own, keys[i])),
-                 "the driver gives none, or it was not recorded");
-}
-
 /* ---- interrupts ---- */
 
-char *net_interrupts(const struct tree *tree)
+char *net_interrupts(const struct probe *p)
 {
     char *text = xrealloc(NULL, INTERRUPTS);
 
-    if (!tree_read(tree, "proc/interrupts", text, INTERRUPTS, NULL))
+    if (!sys_read(p->root, text, INTERRUPTS, NULL, "proc/interrupts"))
         return text;
     free(text);
     return NULL;
@@ -159,18 +139,19 @@ static bool names_it(const char *line, const char *word)
 static int add_cpus(struct probe *p, int irq, hwloc_bitmap_t cpus)
 {
     static const char effective[] = "effective_affinity_list";
-    hwloc_bitmap_t own = hwloc_bitmap_alloc();
-    char folder[32], line[TREE_LINE];
+    hwloc_bitmap_t own;
+    char folder[32], line[SYS_LINE];
     int rc;
 
     snprintf(folder, sizeof(folder), "proc/irq/%d", irq);
-    rc = tree_line_at(&p->tree, folder, effective, line, sizeof(line));
-    if (rc && tree_absent_at(&p->tree, folder, effective)) /* before Linux 4.15 */
-        rc = tree_line_at(&p->tree, folder, "smp_affinity_list", line, sizeof(line));
-    if (!rc && (cpulist_count(line, CPUS_MAX) <= 0 || hwloc_bitmap_list_sscanf(own, line)))
-        rc = -EINVAL;
-    if (!rc)
-        hwloc_bitmap_or(cpus, cpus, own);
+    rc = sys_line(p->root, line, sizeof(line), "%s/%s", folder, effective);
+    if (rc && probe_absent(p, "%s/%s", folder, effective)) /* before Linux 4.15 */
+        rc = sys_line(p->root, line, sizeof(line), "%s/smp_affinity_list", folder);
+    if (rc)
+        return rc;
+    own = fact_cpu_set(line);
+    rc = hwloc_bitmap_iszero(own) ? -EINVAL : 0;
+    hwloc_bitmap_or(cpus, cpus, own);
     hwloc_bitmap_free(own);
     return rc;
 }
@@ -178,34 +159,21 @@ static int add_cpus(struct probe *p, int irq, hwloc_bitmap_t cpus)
 /* The NUMA nodes of these CPUs; null where those of a node are not known. */
 static void set_nodes(struct probe *p, json_t *interrupts, hwloc_const_bitmap_t cpus)
 {
-    const json_t *nodes = json_object_get(json_object_get(p->machine, "numa"), "nodes"), *node;
+    const json_t *nodes = fact_at(p->machine, "numa.nodes"), *node;
     json_t *list = json_array();
-    hwloc_bitmap_t own = hwloc_bitmap_alloc();
     bool known = json_is_array(nodes);
     size_t i;
 
     json_array_foreach (nodes, i, node) {
         const char *text = fact_string(node, "cpus");
+        hwloc_bitmap_t own = fact_cpu_set(text ? text : "");
 
-        known = known && text && !hwloc_bitmap_list_sscanf(own, text);
+        known = known && text;
         if (known && hwloc_bitmap_intersects(own, cpus))
             json_array_append_new(list, json_integer(fact_integer(node, "node", -1)));
+        hwloc_bitmap_free(own);
     }
     fact_set_if(interrupts, "numa_nodes", known, list, "the CPUs of the NUMA nodes are not known");
-    hwloc_bitmap_free(own);
-}
-
-static void set_cpus(struct probe *p, json_t *interrupts, hwloc_const_bitmap_t cpus, int rc)
-{
-    char *list = NULL;
-
-    if (!rc && hwloc_bitmap_list_asprintf(&list, cpus) >= 0) {
-        fact_set_text(interrupts, "cpus", list);
-        set_nodes(p, interrupts, cpus);
-    } else {
-        fact_set_unknown(interrupts, "cpus|numa_nodes", "/proc/irq: %s", fact_errno(rc));
-    }
-    free(list);
 }
 
 /* "38:  1  2  PCI-MSIX-0000:00:03.0  1-edge  virtio2-input.0": by the interface, its function or
@@ -214,11 +182,11 @@ static void set_interrupts(struct probe *p, json_t *nic, const char *path, const
 {
     const char *address = fact_string(nic, "pci"), *name = fact_string(nic, "name");
     hwloc_bitmap_t cpus = hwloc_bitmap_alloc();
-    char device[TREE_LINE] = "", line[TREE_LINE];
+    char device[SYS_LINE] = "", line[SYS_LINE], *list = NULL;
     long long count = 0;
     int rc = 0;
 
-    tree_link_at(&p->tree, path, "device", device, sizeof(device));
+    sys_link(p->root, device, sizeof(device), "%s/device", path);
     if (strncmp(device, "virtio", 6))
         device[0] = '\0';
     for (const char *at = text; at && *at; at += strcspn(at, "\n"), at += *at == '\n') {
@@ -245,8 +213,14 @@ static void set_interrupts(struct probe *p, json_t *nic, const char *path, const
         json_t *interrupts = fact_object(nic, "interrupts");
 
         fact_set_number(interrupts, "count", count);
-        set_cpus(p, interrupts, cpus, rc);
+        if (!rc && hwloc_bitmap_list_asprintf(&list, cpus) >= 0) {
+            fact_set_text(interrupts, "cpus", list);
+            set_nodes(p, interrupts, cpus);
+        } else {
+            fact_set_unknown(interrupts, "cpus|numa_nodes", "/proc/irq: %s", fact_errno(rc));
+        }
     }
+    free(list);
     hwloc_bitmap_free(cpus);
 }
 
@@ -254,10 +228,10 @@ static void set_interrupts(struct probe *p, json_t *nic, const char *path, const
 
 static void set_queues(struct probe *p, json_t *nic, const char *path)
 {
-    struct path folder = tree_join(path, "queues");
+    struct path folder = path_join(path, "queues");
     long long receive = 0, send = 0;
     struct names names;
-    int rc = tree_list(&p->tree, folder.s, &names);
+    int rc = sys_list(p->root, &names, "%s", folder.s);
 
     for (size_t i = 0; i < names.count; i++) {
         receive += !strncmp(names.name[i], "rx-", 3);
@@ -271,29 +245,6 @@ static void set_queues(struct probe *p, json_t *nic, const char *path)
     json_t *queues = fact_object(nic, "queues");
     fact_set_number(queues, "receive", receive);
     fact_set_number(queues, "send", send);
-}
-
-/* "layer3+4 1", "balance-rr 0": the word. */
-static void set_first_word(struct probe *p, json_t *object, const char *key, struct path path)
-{
-    char line[TREE_LINE];
-    int rc = tree_line(&p->tree, path.s, line, sizeof(line));
-
-    line[strcspn(line, " ")] = '\0';
-    fact_set_text_or(object, key, rc ? NULL : line, "/%s: %s", path.s, fact_errno(rc));
-}
-
-static void set_bond(struct probe *p, json_t *nic, const char *path)
-{
-    struct path folder = tree_join(path, "bonding");
-    json_t *bond;
-
-    if (!tree_exists(&p->tree, folder.s))
-        return;
-    bond = fact_object(nic, "bond");
-    set_first_word(p, bond, "mode", tree_join(folder.s, "mode"));
-    set_first_word(p, bond, "hash_policy", tree_join(folder.s, "xmit_hash_policy"));
-    fact_set_words(bond, "members", &p->tree, tree_join(folder.s, "slaves").s);
 }
 
 /* mlx5's "rx_pause_ctrl_phy" counts the frames of priorities, too. */
@@ -327,7 +278,7 @@ static void set_pauses(json_t *nic, const json_t *counts)
                 "the driver counts none, or it was not recorded");
 }
 
-void net_fill_counters(const struct tree *tree, json_t *nic, const char *path, const json_t *asked)
+void net_fill_counters(const struct probe *p, json_t *nic, const char *path, const json_t *asked)
 {
     static const char *const files[] = {"rx_packets",        "tx_packets",    "rx_errors",
                                         "tx_errors",         "rx_dropped",    "tx_dropped",
@@ -335,31 +286,25 @@ void net_fill_counters(const struct tree *tree, json_t *nic, const char *path, c
                                         "tx_carrier_errors", "collisions",    NULL};
     json_t *counters;
 
-    fact_set_counters(nic, "counters", tree, tree_join(path, "statistics").s, files);
+    fact_set_counters(p, nic, "counters", files, path_join(path, "statistics").s);
     set_pauses(nic, json_object_get(json_object_get(asked, fact_string(nic, "name")), "counts"));
     counters = json_object_get(nic, "counters");
     if (json_is_object(counters))
-        fact_set_file_number(counters, "carrier_changes", tree,
-                             tree_join(path, "carrier_changes").s);
+        fact_set_file(p, counters, "carrier_changes", FACT_NUMBER, "%s/carrier_changes", path);
 }
 
 /* Whether it is silent when asked for an address of another interface: all's or its own setting. */
 static void set_arp(struct probe *p, json_t *nic)
 {
-    static const char base[] = "proc/sys/net/ipv4/conf";
     const char *names[] = {"all", fact_string(nic, "name")};
     long long most = 0;
 
     for (size_t i = 0; i < 2; i++) {
-        struct path folder = tree_join(base, names[i]);
-        long long value;
-        int rc = tree_number_at(&p->tree, folder.s, "arp_ignore", &value);
-
-        if (rc) {
-            fact_set_unknown(nic, "arp_ignore", "/%s/arp_ignore: %s", folder.s, fact_errno(rc));
+        if (fact_set_file(p, nic, "arp_ignore", FACT_NUMBER, "proc/sys/net/ipv4/conf/%s/arp_ignore",
+                          names[i]))
             return;
-        }
-        most = value > most ? value : most;
+        most =
+            fact_integer(nic, "arp_ignore", 0) > most ? fact_integer(nic, "arp_ignore", 0) : most;
     }
     fact_set_number(nic, "arp_ignore", most);
 }
@@ -367,116 +312,74 @@ static void set_arp(struct probe *p, json_t *nic)
 void net_fill_state(struct probe *p, json_t *nic, const char *path, const json_t *asked,
                     const char *interrupts)
 {
+    static const char *const keys[] = {"max_mtu", "qdiscs", "pause", "rings", "line"};
+    const json_t *own = json_object_get(asked, fact_string(nic, "name"));
+    static const struct fact_file bond[] = {{"mode", "mode", FACT_WORD},
+                                            {"hash_policy", "xmit_hash_policy", FACT_WORD},
+                                            {"members", "slaves", FACT_WORDS}};
+
     set_arp(p, nic);
-    copy_asked(nic, asked);
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+        fact_set(nic, keys[i], json_incref(json_object_get(own, keys[i])),
+                 "the driver gives none, or it was not recorded");
     set_queues(p, nic, path);
     set_interrupts(p, nic, path, interrupts);
-    set_bond(p, nic, path);
-    net_fill_counters(&p->tree, nic, path, asked);
+    if (sys_exists(p->root, "%s/bonding", path))
+        fact_set_files(p, fact_object(nic, "bond"), path_join(path, "bonding").s, FACT_FILES(bond));
+    net_fill_counters(p, nic, path, asked);
 }
 
 /* ---- TCP ---- */
 
-/* "4096\t131072\t6291456": the last, up to which a socket's buffer grows by itself. */
-static void set_largest(struct probe *p, json_t *tcp, const char *key, const char *path)
-{
-    long long least, usual, most;
-    char text[128];
-    int rc = tree_read(&p->tree, path, text, sizeof(text), NULL);
-
-    if (!rc && sscanf(text, "%lld %lld %lld", &least, &usual, &most) == 3 && most > 0)
-        fact_set_number(tcp, key, most);
-    else
-        fact_set_unknown(tcp, key, "/%s: %s", path, rc ? fact_errno(rc) : "not three numbers");
-}
-
-struct subnets {
-    struct {
-        char name[64], network[40]; /* address and mask, as the file has them */
-    } all[256];
-    size_t n;
-};
-
-static void add_subnet(struct subnets *s, const char *name, const char *address, const char *mask)
-{
-    if (s->n == sizeof(s->all) / sizeof(*s->all))
-        return;
-    snprintf(s->all[s->n].name, sizeof(s->all[s->n].name), "%s", name);
-    snprintf(s->all[s->n].network, sizeof(s->all[s->n].network), "%s %s", address, mask);
-    s->n++;
-}
-
-/* Is that network one of an earlier interface, whose list it then is in? */
-static bool was_listed(const struct subnets *s, size_t at)
-{
-    for (size_t i = 0; i < at; i++)
-        if (!strcmp(s->all[i].network, s->all[at].network))
-            return true;
-    return false;
-}
-
-/* A list for each network that several interfaces are in; the first is the one that sends to it. */
-static void set_shared(json_t *tcp, const struct subnets *s)
-{
-    json_t *list = fact_list(tcp, "shared_subnets"), *names;
-
-    for (size_t i = 0; i < s->n; i++) {
-        if (was_listed(s, i))
-            continue;
-        names = json_array();
-        for (size_t k = i; k < s->n; k++)
-            if (!strcmp(s->all[i].network, s->all[k].network))
-                json_array_append_new(names, fact_text(s->all[k].name));
-        if (json_array_size(names) > 1)
-            json_array_append(list, names);
-        json_decref(names);
-    }
-}
-
-/* The interfaces of routes to everywhere, and of networks that several are in, IPv4; addresses are
- * not kept. */
+/* The interfaces of routes to everywhere, and a list for each network that several are in, of which
+ * the first sends to it; IPv4. Addresses are not kept. */
 static void set_routes(struct probe *p, json_t *tcp)
 {
-    char *text = xrealloc(NULL, TREE_NAMES), name[64], destination[16], gateway[16], mask[16],
-         *save = NULL;
-    struct subnets subnets = {.n = 0};
-    int rc = tree_read(&p->tree, "proc/net/route", text, TREE_NAMES, NULL);
-    json_t *list;
+    char *text = xrealloc(NULL, SYS_NAMES), name[64], destination[16], gateway[16], mask[16],
+         network[40], *save = NULL;
+    int rc = sys_read(p->root, text, SYS_NAMES, NULL, "proc/net/route");
+    json_t *list, *names, *networks = json_object();
+    const char *key;
 
-    if (rc) {
+    if (rc)
         fact_set_unknown(tcp, "default_interfaces|shared_subnets", "/proc/net/route: %s",
                          fact_errno(rc));
-        free(text);
-        return;
-    }
-    list = fact_list(tcp, "default_interfaces");
-    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+    list = rc ? NULL : fact_list(tcp, "default_interfaces");
+    for (char *line = strtok_r(text, "\n", &save); line && !rc;
+         line = strtok_r(NULL, "\n", &save)) {
         if (sscanf(line, "%63s %15s %15s %*s %*s %*s %*s %15s", name, destination, gateway, mask) !=
             4)
             continue;
-        if (!strcmp(destination, "00000000") && !strcmp(mask, "00000000"))
+        snprintf(network, sizeof(network), "%s %s", destination, mask);
+        names = json_object_get(networks, network);
+        if (!strcmp(network, "00000000 00000000"))
             json_array_append_new(list, fact_text(name));
         else if (strspn(gateway, "0") == strlen(gateway) && strcmp(name, "Iface") != 0)
-            add_subnet(&subnets, name, destination, mask);
+            json_array_append_new(names ? names : fact_list(networks, network), fact_text(name));
     }
-    set_shared(tcp, &subnets);
+    list = rc ? NULL : fact_list(tcp, "shared_subnets");
+    json_object_foreach (networks, key, names)
+        if (json_array_size(names) > 1)
+            json_array_append(list, names);
+    json_decref(networks);
     free(text);
 }
 
 void probe_tcp(struct probe *p)
 {
+    static const struct fact_file files[] = {
+        {"congestion_control", "ipv4/tcp_congestion_control", FACT_LINE},
+        {"congestion_controls", "ipv4/tcp_available_congestion_control", FACT_WORDS},
+        {"default_qdisc", "core/default_qdisc", FACT_LINE},
+        {"timestamps", "ipv4/tcp_timestamps", FACT_NUMBER},
+        {"window_scaling", "ipv4/tcp_window_scaling", FACT_NUMBER},
+        {"receive_max_bytes", "core/rmem_max", FACT_NUMBER},
+        {"send_max_bytes", "core/wmem_max", FACT_NUMBER},
+        /* up to which a socket's buffer grows by itself */
+        {"receive_auto_bytes", "ipv4/tcp_rmem", FACT_LARGEST},
+        {"send_auto_bytes", "ipv4/tcp_wmem", FACT_LARGEST}};
     json_t *tcp = fact_object(p->machine, "tcp");
-    const struct tree *t = &p->tree;
 
-    fact_set_line(tcp, "congestion_control", t, "proc/sys/net/ipv4/tcp_congestion_control");
-    fact_set_words(tcp, "congestion_controls", t,
-                   "proc/sys/net/ipv4/tcp_available_congestion_control");
-    fact_set_line(tcp, "default_qdisc", t, "proc/sys/net/core/default_qdisc");
-    fact_set_file_number(tcp, "timestamps", t, "proc/sys/net/ipv4/tcp_timestamps");
-    fact_set_file_number(tcp, "window_scaling", t, "proc/sys/net/ipv4/tcp_window_scaling");
-    fact_set_file_number(tcp, "receive_max_bytes", t, "proc/sys/net/core/rmem_max");
-    fact_set_file_number(tcp, "send_max_bytes", t, "proc/sys/net/core/wmem_max");
-    set_largest(p, tcp, "receive_auto_bytes", "proc/sys/net/ipv4/tcp_rmem");
-    set_largest(p, tcp, "send_auto_bytes", "proc/sys/net/ipv4/tcp_wmem");
+    fact_set_files(p, tcp, "proc/sys/net", FACT_FILES(files));
     set_routes(p, tcp);
 }

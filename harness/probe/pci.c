@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "core/alloc.h"
-#include "harness/exam/exam.h"
 #include "harness/probe/facts.h"
 
 /* ---- Names of PCI vendors and devices, from the machine's own pci.ids, indexed once ---- */
@@ -73,7 +72,7 @@ static void index_lines(struct pci_ids *ids)
 }
 
 /* The machine's pci.ids, with an index over its vendors; NULL where it has none. */
-static struct pci_ids *pci_ids_load(const struct tree *tree)
+static struct pci_ids *pci_ids_load(const struct probe *p)
 {
     static const char *const files[] = {"usr/share/misc/pci.ids", "usr/share/hwdata/pci.ids",
                                         "usr/share/pci.ids"};
@@ -81,7 +80,7 @@ static struct pci_ids *pci_ids_load(const struct tree *tree)
     size_t length = 0;
 
     for (size_t i = 0; !length && i < sizeof(files) / sizeof(*files); i++)
-        if (tree_read(tree, files[i], text, IDS_MAX, &length))
+        if (sys_read(p->root, text, IDS_MAX, &length, "%s", files[i]))
             length = 0;
     if (!length) {
         free(text);
@@ -123,57 +122,25 @@ enum { VFS_MAX = 256, VENDORS_MAX = 64 };
 
 const char pci_kind_unknown[] = "unknown";
 
-/* "0000:3b:00.0"; the domain may have more digits (VMD has 10000). */
-static bool is_address(const char *text)
-{
-    unsigned domain, b, d, f;
-    int end = 0;
-
-    return strlen(text) < sizeof(((struct pci_device *)0)->address) &&
-           sscanf(text, "%8x:%2x:%2x.%1x%n", &domain, &b, &d, &f, &end) == 4 && !text[end];
-}
-
 /* An id of so many digits; -1 where it could not be read or is none. */
-static long hex_at(const struct tree *tree, const char *folder, const char *file, int digits)
+static long hex_at(const struct probe *p, const char *folder, const char *file, int digits)
 {
     long long value;
 
-    if (tree_number_at(tree, folder, file, &value) || value < 0 || value >> 4 * digits)
+    if (sys_number(p->root, &value, "%s/%s", folder, file) || value < 0 || value >> 4 * digits)
         return -1;
     return (long)value;
 }
 
-/* "16.0 GT/s PCIe", "8 GT/s"; 0 for "Unknown" and for what is no speed. -1: not read. */
-static double read_speed(const struct tree *tree, const char *path, const char *file)
+static struct pci_link read_link(const struct probe *p, const char *path)
 {
-    char line[64];
-    double gt_s;
-
-    if (tree_line_at(tree, path, file, line, sizeof(line)))
-        return -1;
-    gt_s = atof(line);
-    return gt_s > 0 && gt_s < 1000 ? gt_s : 0;
-}
-
-/* Widths of 0, 63 and 255 mean that there is no link, which is 0 here. -1: not read. */
-static int read_width(const struct tree *tree, const char *path, const char *file)
-{
-    long long width;
-
-    if (tree_number_at(tree, path, file, &width))
-        return -1;
-    return width > 0 && width <= 32 ? (int)width : 0;
-}
-
-static struct pci_link read_link(const struct tree *tree, const char *path)
-{
-    struct pci_link link = {.now_gt_s = read_speed(tree, path, "current_link_speed"),
-                            .max_gt_s = read_speed(tree, path, "max_link_speed"),
-                            .now_width = read_width(tree, path, "current_link_width"),
-                            .max_width = read_width(tree, path, "max_link_width")};
+    struct pci_link link = {.now_gt_s = pci_speed_gt_s(p->root, path, "current_link_speed"),
+                            .max_gt_s = pci_speed_gt_s(p->root, path, "max_link_speed"),
+                            .now_width = pci_width(p->root, path, "current_link_width"),
+                            .max_width = pci_width(p->root, path, "max_link_width")};
 
     link.untrained =
-        !link.now_gt_s || !link.now_width || tree_absent_at(tree, path, "current_link_speed");
+        !link.now_gt_s || !link.now_width || probe_absent(p, "%s/current_link_speed", path);
     if (link.now_gt_s <= 0 || link.now_width <= 0)
         link.now_gt_s = link.now_width = 0;
     if (link.max_gt_s <= 0 || link.max_width <= 0)
@@ -188,13 +155,13 @@ static struct pci_link read_link(const struct tree *tree, const char *path)
  */
 enum { CAPABILITY_ACS = 0x0d, CAPABILITY_ATS = 0x0f };
 
-static long read_extended(const struct tree *tree, const char *path, unsigned capability)
+static long read_extended(const struct probe *p, const char *path, unsigned capability)
 {
     unsigned char config[4096];
     size_t length, at = 0x100;
-    struct path file = tree_join(path, "config");
 
-    if (tree_read(tree, file.s, (char *)config, sizeof(config), &length) || length <= at + 4)
+    if (sys_read(p->root, (char *)config, sizeof(config), &length, "%s/config", path) ||
+        length <= at + 4)
         return PCI_UNREAD;
     for (int hops = 0; at >= 0x100 && at + 8 <= length && hops < 64; hops++) {
         unsigned id = config[at] | config[at + 1] << 8;
@@ -204,36 +171,6 @@ static long read_extended(const struct tree *tree, const char *path, unsigned ca
         at = (size_t)((config[at + 2] >> 4) | config[at + 3] << 4);
     }
     return PCI_ABSENT;
-}
-
-/* Access Control Services: bits 2 and 3 send peer-to-peer requests and completions up to the root;
- * bit 6 lets those pass whose addresses are translated already. */
-static void read_acs(const struct tree *tree, struct pci_device *d)
-{
-    long control = read_extended(tree, d->path, CAPABILITY_ACS);
-
-    d->acs_redirect = control == PCI_UNREAD ? -1 : control != PCI_ABSENT && (control & 0x0c) != 0;
-    d->acs_direct = control >= 0 && (control & 0x40) != 0;
-}
-
-/* Device control of the PCI Express capability (0x10), as above for root only: bits 5 to 7 the
- * largest payload, 12 to 14 the largest read request, 4 relaxed ordering. -1: not read. */
-static int read_control(const struct tree *tree, const char *path)
-{
-    unsigned char config[256];
-    size_t length, at;
-    struct path file = tree_join(path, "config");
-
-    if (tree_read(tree, file.s, (char *)config, sizeof(config), &length) || length <= 64 ||
-        !(config[6] & 0x10))
-        return -1;
-    at = config[0x34] & 0xfc;
-    for (int hops = 0; at && at + 10 <= length && hops < 48; hops++) {
-        if (config[at] == 0x10)
-            return config[at + 8] | config[at + 9] << 8;
-        at = config[at + 1] & 0xfc;
-    }
-    return -1;
 }
 
 /* A kind where the vendor is one of theirs; else other, which is not reported where it is NULL. */
@@ -255,7 +192,7 @@ static const char *kind_of(const struct pci_device *d)
                       nvidia[] = {0x10de, 0}, virtio[] = {0x1af4, 0};
 
     if (d->class_code < 0) /* the driver may still name it */
-        return d->driver && exam_fits("nvidia|nouveau|amdgpu|i915|xe", d->driver)
+        return d->driver && fact_fits("nvidia|nouveau|amdgpu|i915|xe", d->driver)
                    ? "gpu"
                    : pci_kind_unknown;
     switch (d->class_code >> 8) {
@@ -286,32 +223,35 @@ static const char *kind_of(const struct pci_device *d)
     }
 }
 
-static int read_device(const struct tree *tree, const char *address, struct pci_device *d)
+static int read_device(const struct probe *p, const char *address, struct pci_device *d)
 {
-    char real[TREE_PATH], driver[TREE_LINE];
-    int rc = tree_resolve(tree, tree_join(bus, address).s, real, sizeof(real));
+    char real[SYS_PATH], driver[SYS_LINE];
+    int rc = sys_resolve(p->root, real, sizeof(real), "%s/%s", bus, address);
     struct stat st;
+    long control;
 
     if (!rc)
-        rc = tree_stat(tree, real, &st);
+        rc = sys_stat(p->root, &st, "%s", real);
     if (rc || !S_ISDIR(st.st_mode))
         return rc ? rc : -ENOTDIR;
     strcpy(d->address, address);
     d->path = xstrdup(real);
-    if (!tree_link_at(tree, real, "driver", driver, sizeof(driver)))
+    if (!sys_link(p->root, driver, sizeof(driver), "%s/driver", real))
         d->driver = xstrdup(driver);
-    d->vendor = hex_at(tree, real, "vendor", 4);
-    d->device = hex_at(tree, real, "device", 4);
-    d->subvendor = hex_at(tree, real, "subsystem_vendor", 4);
-    d->subdevice = hex_at(tree, real, "subsystem_device", 4);
-    d->class_code = hex_at(tree, real, "class", 6);
+    d->vendor = hex_at(p, real, "vendor", 4);
+    d->device = hex_at(p, real, "device", 4);
+    d->subvendor = hex_at(p, real, "subsystem_vendor", 4);
+    d->subdevice = hex_at(p, real, "subsystem_device", 4);
+    d->class_code = hex_at(p, real, "class", 6);
     d->kind = kind_of(d);
-    d->link = read_link(tree, real);
-    d->acs_redirect = -1;
-    if (d->class_code >> 8 == 0x0604)
-        read_acs(tree, d);
-    d->services = d->kind ? read_extended(tree, real, CAPABILITY_ATS) : PCI_UNREAD;
-    d->control = d->kind ? read_control(tree, real) : -1;
+    d->link = read_link(p, real);
+    /* Access Control Services of a bridge: bits 2 and 3 send peer-to-peer requests and completions up
+     * to the root; bit 6 lets those pass whose addresses are translated already. */
+    control = d->class_code >> 8 == 0x0604 ? read_extended(p, real, CAPABILITY_ACS) : PCI_UNREAD;
+    d->acs_redirect = control == PCI_UNREAD ? -1 : control != PCI_ABSENT && (control & 0x0c) != 0;
+    d->acs_direct = control >= 0 && (control & 0x40) != 0;
+    d->services = d->kind ? read_extended(p, real, CAPABILITY_ATS) : PCI_UNREAD;
+    d->control = d->kind ? pci_control(p->root, real) : -1;
     d->parent = d->physical = -1;
     return 0;
 }
@@ -334,35 +274,11 @@ struct pci_device *pci_find(const struct pci *pci, const char *address)
     return NULL;
 }
 
-/* The last address in path before its byte at; false where there is none. */
-static bool last_address(const char *path, size_t at, char *buf, size_t size)
-{
-    while (at > 0) {
-        size_t start = at;
-
-        while (start > 0 && path[start - 1] != '/')
-            start--;
-        if (at - start < size) {
-            memcpy(buf, path + start, at - start);
-            buf[at - start] = '\0';
-            if (is_address(buf))
-                return true;
-        }
-        at = start ? start - 1 : 0;
-    }
-    return false;
-}
-
-bool pci_path_address(const char *path, char *buf, size_t size)
-{
-    return last_address(path, strlen(path), buf, size);
-}
-
 struct pci_device *pci_of_path(const struct pci *pci, const char *path)
 {
-    char address[TREE_LINE];
+    char address[PCI_ADDRESS];
 
-    return pci_path_address(path, address, sizeof(address)) ? pci_find(pci, address) : NULL;
+    return pci && pci_function_of(path, strlen(path), address) ? pci_find(pci, address) : NULL;
 }
 
 struct pci_device *pci_parent(const struct pci *pci, const struct pci_device *device)
@@ -392,9 +308,9 @@ static void find_parent(struct pci *pci, struct pci_device *d)
     const char *slash = strrchr(d->path, '/');
     size_t end = slash ? (size_t)(slash - d->path) : 0;
     struct pci_device *above = NULL;
-    char address[TREE_LINE];
+    char address[PCI_ADDRESS];
 
-    if (last_address(d->path, end, address, sizeof(address)))
+    if (pci_function_of(d->path, end, address))
         above = pci_find(pci, address);
     /* A longer path below itself cannot be: it would make the walk upwards endless. */
     if (above && strlen(above->path) < strlen(d->path))
@@ -404,17 +320,17 @@ static void find_parent(struct pci *pci, struct pci_device *d)
 
 /* Both ends name the other: the virtual function by physfn, the physical one by virtfn0, virtfn1,
  * ... */
-static void find_virtual(const struct tree *tree, struct pci *pci, struct pci_device *d)
+static void find_virtual(const struct probe *p, struct pci *pci, struct pci_device *d)
 {
-    char link[32], address[TREE_LINE];
+    char link[32], address[SYS_LINE];
     struct pci_device *other;
 
-    if (!tree_link_at(tree, d->path, "physfn", address, sizeof(address)) &&
+    if (!sys_link(p->root, address, sizeof(address), "%s/physfn", d->path) &&
         (other = pci_find(pci, address)))
         d->physical = other - pci->device;
     for (int i = 0; i < VFS_MAX; i++) {
         snprintf(link, sizeof(link), "virtfn%d", i);
-        if (tree_link_at(tree, d->path, link, address, sizeof(address)))
+        if (sys_link(p->root, address, sizeof(address), "%s/%s", d->path, link))
             return;
         other = pci_find(pci, address);
         if (other && other != d)
@@ -427,7 +343,7 @@ static void find_virtual(const struct tree *tree, struct pci *pci, struct pci_de
  * base specification, SR-IOV: the first one's offset is above 0). So the first function of a vendor
  * is none, and neither is one that has a link of its own running: a virtual function shows none.
  */
-static void find_doubtful(const struct tree *tree, struct pci *pci)
+static void find_doubtful(const struct probe *p, struct pci *pci)
 {
     long seen[VENDORS_MAX], any = 0;
     size_t count = 0;
@@ -442,8 +358,8 @@ static void find_doubtful(const struct tree *tree, struct pci *pci)
         while (k < count && seen[k] != d->vendor)
             k++;
         d->may_be_vf = (any || (d->vendor < 0 && count) || k < count) && d->physical < 0 &&
-                       !d->link.now_width && !tree_absent_at(tree, d->path, "physfn") &&
-                       tree_number_at(tree, d->path, "sriov_totalvfs", &total);
+                       !d->link.now_width && !probe_absent(p, "%s/physfn", d->path) &&
+                       sys_number(p->root, &total, "%s/sriov_totalvfs", d->path);
         if (d->class_code >= 0 && d->class_code >> 16 == 0x06) /* bridges have none */
             continue;
         if (d->vendor < 0 || (k == count && count == VENDORS_MAX))
@@ -453,26 +369,26 @@ static void find_doubtful(const struct tree *tree, struct pci *pci)
     }
 }
 
-static int read_bus(const struct tree *tree, struct pci *pci)
+static int read_bus(const struct probe *p, struct pci *pci)
 {
     struct names names;
-    int rc = tree_list(tree, bus, &names);
+    int rc = sys_list(p->root, &names, "%s", bus);
 
     if (rc)
         return rc;
     pci->device = xcalloc(names.count, sizeof(*pci->device));
     for (size_t i = 0; i < names.count; i++)
-        if (is_address(names.name[i]) &&
-            !read_device(tree, names.name[i], &pci->device[pci->count]))
+        if (pci_is_address(names.name[i]) &&
+            !read_device(p, names.name[i], &pci->device[pci->count]))
             pci->count++;
     names_free(&names);
     return 0;
 }
 
-int pci_load(const struct tree *tree, struct pci **out)
+int pci_load(const struct probe *p, struct pci **out)
 {
     struct pci *pci = xcalloc(1, sizeof(*pci));
-    int rc = read_bus(tree, pci);
+    int rc = read_bus(p, pci);
 
     *out = NULL;
     if (rc) {
@@ -483,9 +399,9 @@ int pci_load(const struct tree *tree, struct pci **out)
     for (size_t i = 0; i < pci->count; i++)
         find_parent(pci, &pci->device[i]);
     for (size_t i = 0; i < pci->count; i++)
-        find_virtual(tree, pci, &pci->device[i]);
-    find_doubtful(tree, pci);
-    pci->ids = pci_ids_load(tree);
+        find_virtual(p, pci, &pci->device[i]);
+    find_doubtful(p, pci);
+    pci->ids = pci_ids_load(p);
     *out = pci;
     return 0;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reports the functions that bound a pipe: GPUs, network, NVMe, NVSwitch. */
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,20 +56,12 @@ static bool is_below(const struct pci_link *link, double gt_s, int width)
     return link->now_gt_s < gt_s || link->now_width < width;
 }
 
-static int generation(double gt_s)
-{
-    static const double speeds[] = {2.5, 5, 8, 16, 32, 64, 128};
-
-    for (int i = 0; i < 7; i++)
-        if (gt_s == speeds[i])
-            return i + 1;
-    return 0;
-}
-
 static void fill_generation(json_t *json, const char *key, double gt_s)
 {
-    fact_set(json, key, generation(gt_s) ? json_integer(generation(gt_s)) : NULL,
-             "%.1f GT/s is no speed of PCIe", gt_s);
+    const char *name = framing_pcie_generation(gt_s); /* "4.0" */
+
+    fact_set(json, key, name ? json_integer(atoi(name)) : NULL, "%.1f GT/s is no speed of PCIe",
+             gt_s);
 }
 
 /* What lacks of the device's own best, and of both ends'. */
@@ -130,9 +121,12 @@ static json_t *report_link(struct probe *p, struct pci_device *d, const struct p
     return json;
 }
 
-static bool has_link(const struct pci_device *d)
+/* Whether the way up is whole; a step that is missing could be the bridge above both. */
+static bool has_way(const struct pci *pci, const struct pci_device *d)
 {
-    return d->link.now_width;
+    while (d && !d->orphan)
+        d = pci_parent(pci, d);
+    return !d;
 }
 
 /* The way to the root with all its links, or why it is not known. A made-up one is none. */
@@ -142,10 +136,8 @@ static const char *why_no_way(const struct probe *p, const struct pci_device *d)
         return "the hypervisor makes up the ports above the device";
     if (!p->guest_known)
         return "whether a hypervisor made up the ports above the device is not known";
-    for (const struct pci_device *at = d; at; at = pci_parent(p->pci, at))
-        if (at->orphan)
-            return "a port on the way to the root is not in the list of devices";
-    return NULL;
+    return has_way(p->pci, d) ? NULL
+                              : "a port on the way to the root is not in the list of devices";
 }
 
 static void report_uplinks(struct probe *p, struct pci_device *d, double least)
@@ -157,43 +149,30 @@ static void report_uplinks(struct probe *p, struct pci_device *d, double least)
     for (int i = 0; !why && port && i < UPLINKS_MAX; i++) {
         below = pci_parent(p->pci, port);
         above = below ? pci_parent(p->pci, below) : NULL;
-        if (above && has_link(below))
+        if (above && below->link.now_width)
             json_array_append_new(list, report_link(p, below, above, &least));
         else if (above)
             why = "a link on the way to the root does not show what it runs at";
         port = above;
     }
-    if (why)
-        fact_set_unknown(d->json, "uplinks", "%s", why);
-    else
-        json_object_set(d->json, "uplinks", list);
-    json_decref(list);
+    fact_set_if(d->json, "uplinks", !why, list, "%s", why ? why : "");
     fact_set(d->json, "path_gbytes_per_s", why ? NULL : fact_real(least), "%s", why);
-}
-
-static bool is_kind(const struct pci_device *d, const char *kind)
-{
-    return d->kind && !strcmp(d->kind, kind);
 }
 
 static bool is_adapter(const struct pci_device *d)
 {
-    return is_kind(d, "infiniband") || is_kind(d, "ethernet") || is_kind(d, "network");
+    return pci_is(d, "infiniband") || pci_is(d, "ethernet") || pci_is(d, "network");
 }
 
-/* The bridge above both; *steps is how many bridges were passed from a. NULL: none below the root.
- */
+/* The bridge above both. NULL: none below the root. */
 static const struct pci_device *common_bridge(const struct pci *pci, const struct pci_device *a,
-                                              const struct pci_device *b, int *steps)
+                                              const struct pci_device *b)
 {
-    *steps = 0;
-    for (const struct pci_device *up = pci_parent(pci, a); up; up = pci_parent(pci, up)) {
-        ++*steps;
+    for (const struct pci_device *up = pci_parent(pci, a); up; up = pci_parent(pci, up))
         for (const struct pci_device *other = pci_parent(pci, b); other;
              other = pci_parent(pci, other))
             if (other == up)
                 return up;
-    }
     return NULL;
 }
 
@@ -205,13 +184,11 @@ struct acs {
 static bool turns_below(const struct pci *pci, const struct pci_device *d,
                         const struct pci_device *bridge)
 {
-    int steps;
-
     for (size_t i = 0; bridge && i < pci->count; i++) {
         const struct pci_device *other = &pci->device[i];
 
-        if (other != d && (is_kind(other, "gpu") || is_adapter(other)) &&
-            common_bridge(pci, d, other, &steps) == bridge)
+        if (other != d && (pci_is(other, "gpu") || is_adapter(other)) &&
+            common_bridge(pci, d, other) == bridge)
             return true;
     }
     return false;
@@ -288,7 +265,7 @@ static void pci_report_links(struct probe *p, struct pci_device *d)
         why = "what the function is could not be read";
     else if (!probe_on_metal(p) && (d->vendor < 0 || d->device < 0 || d->subvendor < 0))
         why = "not all of its ids could be read: a hypervisor may have made it up";
-    else if (!has_link(d) || !strcmp(nature, "paravirtual") || !strcmp(nature, "emulated") ||
+    else if (!d->link.now_width || !strcmp(nature, "paravirtual") || !strcmp(nature, "emulated") ||
              !strcmp(nature, "sriov-vf"))
         why = no_link(p, d, nature);
     if (why) {
@@ -334,15 +311,15 @@ static void report_services(const struct pci_device *d)
 
 /* Advanced error reporting: lines "RxErr 0", the last "TOTAL_ERR_COR 0". The kernel has no file
  * where the device has no such capability, or the firmware keeps it for itself. */
-static void set_errors(const struct tree *tree, json_t *counters, const char *key,
-                       const char *folder, const char *file, const char *total)
+static void set_errors(const struct probe *p, json_t *counters, const char *key, const char *folder,
+                       const char *file, const char *total)
 {
     char text[2048];
     const char *at;
     long long count;
-    int rc = tree_read(tree, tree_join(folder, file).s, text, sizeof(text), NULL);
+    int rc = sys_read(p->root, text, sizeof(text), NULL, "%s/%s", folder, file);
 
-    if (tree_absent_at(tree, folder, file))
+    if (probe_absent(p, "%s/%s", folder, file))
         return;
     at = rc ? NULL : strstr(text, total);
     if (at && sscanf(at + strlen(total), " %lld", &count) == 1 && count >= 0)
@@ -353,15 +330,15 @@ static void set_errors(const struct tree *tree, json_t *counters, const char *ke
 }
 
 /* Errors on the way in are counted by the device, those on the way out by the port above it. */
-void pci_fill_counters(const struct tree *tree, json_t *device, const char *path, const char *port)
+void pci_fill_counters(const struct probe *p, json_t *device, const char *path, const char *port)
 {
     json_t *counters = fact_object(device, "counters");
 
-    set_errors(tree, counters, "correctable_errors", path, "aer_dev_correctable", "TOTAL_ERR_COR");
-    set_errors(tree, counters, "nonfatal_errors", path, "aer_dev_nonfatal", "TOTAL_ERR_NONFATAL");
-    set_errors(tree, counters, "fatal_errors", path, "aer_dev_fatal", "TOTAL_ERR_FATAL");
+    set_errors(p, counters, "correctable_errors", path, "aer_dev_correctable", "TOTAL_ERR_COR");
+    set_errors(p, counters, "nonfatal_errors", path, "aer_dev_nonfatal", "TOTAL_ERR_NONFATAL");
+    set_errors(p, counters, "fatal_errors", path, "aer_dev_fatal", "TOTAL_ERR_FATAL");
     if (port)
-        set_errors(tree, counters, "port_correctable_errors", port, "aer_dev_correctable",
+        set_errors(p, counters, "port_correctable_errors", port, "aer_dev_correctable",
                    "TOTAL_ERR_COR");
 }
 
@@ -379,7 +356,7 @@ static void set_hex(json_t *json, const char *key, const struct pci_device *d, c
 static void report_identity(const struct pci *pci, const struct pci_device *d)
 {
     const char *why = pci->ids ? "pci.ids does not list it" : "no pci.ids on this machine";
-    char name[TREE_LINE];
+    char name[SYS_LINE];
 
     fact_set_text(d->json, "address", d->address);
     fact_set_text_or(d->json, "kind", d->kind == pci_kind_unknown ? NULL : d->kind,
@@ -398,9 +375,9 @@ static void report_identity(const struct pci *pci, const struct pci_device *d)
 
 static void report_iommu(struct probe *p, const struct pci_device *d)
 {
-    char text[TREE_LINE], path[TREE_PATH];
-    bool none = tree_absent_at(&p->tree, d->path, "iommu_group");
-    int rc = tree_link_at(&p->tree, d->path, "iommu_group", text, sizeof(text));
+    char text[SYS_LINE];
+    bool none = probe_absent(p, "%s/iommu_group", d->path);
+    int rc = sys_link(p->root, text, sizeof(text), "%s/iommu_group", d->path);
 
     if (rc || digits_number(text) < 0) {
         fact_set_unknown(d->json, "iommu_group|iommu_type", "%s",
@@ -409,16 +386,15 @@ static void report_iommu(struct probe *p, const struct pci_device *d)
         return;
     }
     fact_set_number(d->json, "iommu_group", digits_number(text));
-    snprintf(path, sizeof(path), "sys/kernel/iommu_groups/%s/type", text);
-    fact_set_line(d->json, "iommu_type", &p->tree, path);
+    fact_set_file(p, d->json, "iommu_type", FACT_LINE, "sys/kernel/iommu_groups/%s/type", text);
 }
 
 static void report_place(struct probe *p, struct pci_device *d)
 {
     long long node;
-    int rc = tree_number_at(&p->tree, d->path, "numa_node", &node);
+    int rc = sys_number(p->root, &node, "%s/numa_node", d->path);
 
-    bool none = !d->driver && tree_absent_at(&p->tree, d->path, "driver");
+    bool none = !d->driver && probe_absent(p, "%s/driver", d->path);
 
     fact_set_text_or(d->json, "driver", none ? "none" : d->driver, "/%s/driver: not read", d->path);
     fact_set(d->json, "has_numa_node", rc ? NULL : json_boolean(node >= 0), "/%s/numa_node: %s",
@@ -428,40 +404,26 @@ static void report_place(struct probe *p, struct pci_device *d)
                          !p->guest_known ? "firmware or hypervisor"
                          : p->guest      ? "hypervisor"
                                          : "firmware");
-    else if (rc)
-        fact_set_unknown(d->json, "numa_node", "/%s/numa_node: %s", d->path, fact_errno(rc));
     else
-        fact_set_number(d->json, "numa_node", node);
+        fact_set(d->json, "numa_node", rc ? NULL : json_integer(node), "/%s/numa_node: %s", d->path,
+                 fact_errno(rc));
     report_iommu(p, d);
-}
-
-static void report_vf(struct probe *p, const struct pci_device *d, json_t *sriov)
-{
-    char text[TREE_LINE];
-
-    fact_set_text(sriov, "role", "vf");
-    if (d->physical >= 0)
-        fact_set_text(sriov, "physical_function", p->pci->device[d->physical].address);
-    else if (!tree_link_at(&p->tree, d->path, "physfn", text, sizeof(text)))
-        fact_set_text(sriov, "physical_function", text);
-    else
-        fact_set_unknown(sriov, "physical_function", "no link names it");
 }
 
 static void report_pf(struct probe *p, const struct pci_device *d, json_t *sriov)
 {
     json_t *vfs = json_array();
-    char text[TREE_LINE], link[32];
+    char text[SYS_LINE], link[32];
     long long now = 0;
     int found = 0;
 
     fact_set_text(sriov, "role", "pf");
-    fact_set_file_number(sriov, "total_vfs", &p->tree, tree_join(d->path, "sriov_totalvfs").s);
-    fact_set_file_number(sriov, "vfs", &p->tree, tree_join(d->path, "sriov_numvfs").s);
+    fact_set_file(p, sriov, "total_vfs", FACT_NUMBER, "%s/sriov_totalvfs", d->path);
+    fact_set_file(p, sriov, "vfs", FACT_NUMBER, "%s/sriov_numvfs", d->path);
     now = fact_integer(sriov, "vfs", VFS_MAX);
     for (; found < now && found < VFS_MAX; found++) {
         snprintf(link, sizeof(link), "virtfn%d", found);
-        if (tree_link_at(&p->tree, d->path, link, text, sizeof(text)))
+        if (sys_link(p->root, text, sizeof(text), "%s/%s", d->path, link))
             break;
         json_array_append_new(vfs, fact_text(text));
     }
@@ -473,16 +435,23 @@ static void report_pf(struct probe *p, const struct pci_device *d, json_t *sriov
 
 static void report_sriov(struct probe *p, const struct pci_device *d)
 {
-    char text[TREE_LINE];
+    char text[SYS_LINE];
     long long total;
+    json_t *sriov;
 
     if (!strcmp(fact_string(d->json, "nature"), "sriov-vf")) {
-        if (!p->guest || d->physical >= 0) /* else a guest cannot see whose it is */
-            report_vf(p, d, fact_object(d->json, "sriov"));
-    } else if (!tree_link_at(&p->tree, d->path, "virtfn0", text, sizeof(text)) ||
-               (!tree_number_at(&p->tree, d->path, "sriov_totalvfs", &total) && total > 0))
+        if (p->guest && d->physical < 0) /* a guest cannot see whose it is */
+            return;
+        sriov = fact_object(d->json, "sriov");
+        fact_set_text(sriov, "role", "vf");
+        sys_link(p->root, text, sizeof(text), "%s/physfn", d->path);
+        fact_set_text_or(sriov, "physical_function",
+                         d->physical >= 0 ? p->pci->device[d->physical].address : text,
+                         "no link names it");
+    } else if (!sys_link(p->root, text, sizeof(text), "%s/virtfn0", d->path) ||
+               (!sys_number(p->root, &total, "%s/sriov_totalvfs", d->path) && total > 0))
         report_pf(p, d, fact_object(d->json, "sriov"));
-    else if (!tree_absent_at(&p->tree, d->path, "sriov_totalvfs"))
+    else if (!probe_absent(p, "%s/sriov_totalvfs", d->path))
         fact_set_unknown(d->json, "sriov", "/%s/sriov_totalvfs: could not be read", d->path);
 }
 
@@ -492,9 +461,9 @@ static void report_mdev(struct probe *p, const struct pci_device *d)
     struct names names = {0};
     long long count = 0;
 
-    if (!tree_exists_at(&p->tree, d->path, "mdev_supported_types"))
+    if (!sys_exists(p->root, "%s/mdev_supported_types", d->path))
         return;
-    tree_list(&p->tree, d->path, &names);
+    sys_list(p->root, &names, "%s", d->path);
     for (size_t i = 0; i < names.count; i++)
         count += strlen(names.name[i]) == 36 && names.name[i][8] == '-';
     names_free(&names);
@@ -528,82 +497,21 @@ void probe_pci(struct probe *p)
         report_control(d);
         report_services(d);
         const struct pci_device *port = pci_parent(p->pci, d);
-        pci_fill_counters(&p->tree, d->json, d->path, port ? port->path : NULL);
+        pci_fill_counters(p, d->json, d->path, port ? port->path : NULL);
     }
 }
 
-/* Which network adapter is near which GPU, in the words of "nvidia-smi topo -m": PIX (one switch),
- * PXB (several switches), PHB (one host bridge), NODE (one NUMA node), SYS (between NUMA nodes). */
+/* Which network adapter is near which GPU: see pci_nearness(). */
 
 enum { PAIRS_MAX = 4096 };
-
-/* Virtual functions stand where their physical function stands, which is in the list. */
-static bool is_nic(const struct pci_device *d)
-{
-    return is_adapter(d) && strcmp(fact_string(d->json, "nature"), "sriov-vf");
-}
-
-/* The length up to the last host bridge, as in "sys/devices/pci0000:3a" or "sys/devices/platform/
- * 1ffe80000.pcie/pci0004:00"; 0 where the path shows none. */
-static size_t host_bridge_length(const char *path)
-{
-    size_t length = 0;
-
-    for (const char *at = path; (at = strstr(at, "/pci")); at++)
-        if (isxdigit((unsigned char)at[4]))
-            length = (size_t)(at - path) + 1 + strcspn(at + 1, "/");
-    return length;
-}
-
-static bool same_host_bridge(const struct pci_device *a, const struct pci_device *b)
-{
-    size_t n = host_bridge_length(a->path);
-
-    return n && n == host_bridge_length(b->path) && !strncmp(a->path, b->path, n);
-}
-
-/* Whether the way up is whole; a step that is missing could be the bridge above both. */
-static bool has_way(const struct pci *pci, const struct pci_device *d)
-{
-    for (; d; d = pci_parent(pci, d))
-        if (d->orphan)
-            return false;
-    return true;
-}
 
 const char *pci_relation(const struct pci *pci, const struct pci_device *a,
                          const struct pci_device *b)
 {
-    long long nodes[] = {fact_integer(a->json, "numa_node", -1),
-                         fact_integer(b->json, "numa_node", -1)};
-    int from_a, from_b;
-
     if (!has_way(pci, a) || !has_way(pci, b))
         return NULL;
-    if (common_bridge(pci, a, b, &from_a)) {
-        common_bridge(pci, b, a, &from_b);
-        /* Downstream port and upstream port: two steps to the middle of one switch. */
-        return from_a <= 2 && from_b <= 2 ? "PIX" : "PXB";
-    }
-    if (same_host_bridge(a, b))
-        return "PHB";
-    if (nodes[0] < 0 || nodes[1] < 0)
-        return NULL;
-    return nodes[0] == nodes[1] ? "NODE" : "SYS";
-}
-
-static void add_pair(struct probe *p, json_t *list, const struct pci_device *gpu,
-                     const struct pci_device *nic)
-{
-    json_t *pair = fact_append(list);
-    const char *how = pci_relation(p->pci, gpu, nic);
-
-    fact_set_text(pair, "gpu", gpu->address);
-    fact_set_text(pair, "nic", nic->address);
-    fact_set(pair, "relation", how ? fact_text(how) : NULL, "%s",
-             has_way(p->pci, gpu) && has_way(p->pci, nic)
-                 ? "different host bridges and no NUMA node for one"
-                 : "a port above one of them is not in the list of devices");
+    return pci_nearness(a->path, fact_integer(a->json, "numa_node", -1), b->path,
+                        fact_integer(b->json, "numa_node", -1));
 }
 
 void probe_proximity(struct probe *p)
@@ -621,12 +529,27 @@ void probe_proximity(struct probe *p)
         return;
     }
     list = fact_list(p->machine, "proximity");
-    for (size_t g = 0; g < p->pci->count && json_array_size(list) < PAIRS_MAX; g++)
-        for (size_t n = 0; is_kind(&p->pci->device[g], "gpu") && n < p->pci->count; n++)
-            if (is_nic(&p->pci->device[n]) && json_array_size(list) < PAIRS_MAX)
-                add_pair(p, list, &p->pci->device[g], &p->pci->device[n]);
+    for (size_t g = 0; g < p->pci->count; g++)
+        for (size_t n = 0; pci_is(&p->pci->device[g], "gpu") && n < p->pci->count; n++) {
+            const struct pci_device *gpu = &p->pci->device[g], *nic = &p->pci->device[n];
+            const char *how;
+            json_t *pair;
+
+            /* Virtual functions stand where their physical function stands, which is in the list. */
+            if (!is_adapter(nic) || !strcmp(fact_string(nic->json, "nature"), "sriov-vf") ||
+                json_array_size(list) == PAIRS_MAX)
+                continue;
+            how = pci_relation(p->pci, gpu, nic);
+            pair = fact_append(list);
+            fact_set_text(pair, "gpu", gpu->address);
+            fact_set_text(pair, "nic", nic->address);
+            fact_set_text_or(pair, "relation", how, "%s",
+                             has_way(p->pci, gpu) && has_way(p->pci, nic)
+                                 ? "different host bridges and no NUMA node for one"
+                                 : "a port above one of them is not in the list of devices");
+        }
     for (size_t i = 0; i < p->pci->count; i++)
-        if (is_kind(&p->pci->device[i], pci_kind_unknown))
+        if (pci_is(&p->pci->device[i], pci_kind_unknown))
             fact_set_text(p->machine, "proximity_why",
                           "what some PCI functions are could not be read");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table that people read: the machine, its processor and memory. */
-#include <errno.h>
-#include <stdarg.h>
+/* What people read: the machine, its processor and memory. */
+#include "harness/probe/print.h"
+
 #include <string.h>
 
 #include "harness/probe/facts.h"
@@ -14,396 +14,334 @@ const char *print_text(const json_t *object, const char *key)
     return text ? text : "?";
 }
 
-const char *print_integer(const json_t *object, const char *key, char buf[24])
+const char *print_integer(struct print *p, const json_t *object, const char *key)
 {
     const json_t *value = json_object_get(object, key);
 
-    if (json_is_integer(value))
-        snprintf(buf, 24, "%lld", (long long)json_integer_value(value));
-    else
-        strcpy(buf, "?");
-    return buf;
+    return json_is_integer(value) ? pool_text(p->pool, "%lld", (long long)json_integer_value(value))
+                                  : "?";
 }
 
-const char *print_bytes(double bytes, char buf[32])
+const char *print_bytes(struct print *p, const json_t *object, const char *key)
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    double bytes = fact_number(object, key, -1);
     size_t unit = 0;
+    char buf[32];
 
-    while (bytes >= 1024 && unit < 5) {
+    if (bytes < 0)
+        return "?";
+    for (; bytes >= 1024 && unit < 5; unit++)
         bytes /= 1024;
-        unit++;
-    }
-    snprintf(buf, 32, "%.2f", bytes);
-    buf[strspn(buf, "-0123456789") + 3] = '\0';
+    snprintf(buf, sizeof(buf), "%.2f", bytes);
     while (strchr(buf, '.') && strchr(".0", buf[strlen(buf) - 1]))
         buf[strlen(buf) - 1] = '\0';
-    snprintf(buf + strlen(buf), 32 - strlen(buf), " %s", units[unit]);
-    return buf;
+    return pool_text(p->pool, "%s %s", buf, units[unit]);
 }
 
-void print_line(FILE *out, const char *label, const char *format, ...)
+const char *print_count(struct print *p, const json_t *object, const char *key, const char *one)
 {
-    va_list args;
-
-    fprintf(out, "  %-14s ", label);
-    va_start(args, format);
-    vfprintf(out, format, args);
-    va_end(args);
-    fputc('\n', out);
+    return pool_text(p->pool, "%s %s%s", print_integer(p, object, key), one,
+                     fact_integer(object, key, 0) == 1 ? "" : "s");
 }
 
-/* Joins a list of texts with blanks. */
-static const char *joined(const json_t *list, char *buf, size_t size)
+const char *print_joined(struct print *p, const json_t *list)
 {
+    const char *text = "";
     const json_t *entry;
-    size_t i, used = 0;
+    size_t i;
 
-    buf[0] = '\0';
     json_array_foreach (list, i, entry)
-        if (json_is_string(entry) && used < size)
-            used += (size_t)snprintf(buf + used, size - used, "%s%s", i ? " " : "",
-                                     json_string_value(entry));
-    return buf[0] ? buf : "?";
+        if (json_is_string(entry))
+            text = pool_text(p->pool, "%s%s%s", text, *text ? " " : "", json_string_value(entry));
+    return *text ? text : "?";
 }
 
-static void print_because(FILE *out, const json_t *list)
+static void print_because(struct print *p, const json_t *list)
 {
     const json_t *entry;
     size_t i;
 
     json_array_foreach (list, i, entry)
         if (json_is_string(entry))
-            print_line(out, "", "- %s", json_string_value(entry));
+            print_line(p, "", "- %s", json_string_value(entry));
 }
 
-static void print_virtualization(FILE *out, const json_t *machine)
+static void print_virtualization(struct print *p, const json_t *v)
 {
-    const json_t *v = json_object_get(machine, "virtualization");
     const json_t *guest = json_object_get(v, "guest");
-    const char *hypervisor = fact_string(v, "hypervisor"), *container = print_text(v, "container");
+    const char *hypervisor = fact_string(v, "hypervisor"), *container = fact_string(v, "container");
 
-    if (json_is_true(guest))
-        print_line(out, "nature", "virtual: a guest of %s%s%s",
-                   hypervisor ? hypervisor : "unknown (",
-                   hypervisor ? "" : print_text(v, "hypervisor_why"), hypervisor ? "" : ")");
+    if (json_is_true(guest) && hypervisor)
+        print_line(p, "nature", "virtual: a guest of %s", hypervisor);
+    else if (json_is_true(guest))
+        print_line(p, "nature", "virtual: a guest of unknown (%s)",
+                   print_text(v, "hypervisor_why"));
     else if (json_is_false(guest))
-        print_line(out, "nature", "bare metal%s",
+        print_line(p, "nature", "bare metal%s",
                    hypervisor && strcmp(hypervisor, "none") ? " (control domain)" : "");
     else
-        print_line(out, "nature", "unknown: %s", print_text(v, "hypervisor_why"));
-    print_because(out, json_object_get(v, "because"));
-    if (!fact_string(v, "container"))
-        print_line(out, "container", "? (%s)", print_text(v, "container_why"));
+        print_line(p, "nature", "unknown: %s", print_text(v, "hypervisor_why"));
+    print_because(p, json_object_get(v, "because"));
+    if (container)
+        print_line(p, "container", "%s", container);
     else
-        print_line(out, "container", "%s", container);
-    if (strcmp(container, "none"))
-        print_because(out, json_object_get(v, "container_because"));
+        print_line(p, "container", "? (%s)", print_text(v, "container_why"));
+    if (!container || strcmp(container, "none") != 0)
+        print_because(p, json_object_get(v, "container_because"));
 }
-
-#define LIMIT_LEN 256
 
 /* A limit's text where it is one, "no ..." where it is known that there is none, else why it is not
  * known. */
-static const char *limit_text(const json_t *limits, const char *key, const char *what,
-                              const char *value, char buf[LIMIT_LEN])
+static const char *limit_text(struct print *p, const json_t *limits, const char *key,
+                              const char *what, const char *value)
 {
-    char why_key[32];
+    const char *why = print_text(limits, pool_text(p->pool, "%s_why", key));
 
-    snprintf(why_key, sizeof(why_key), "%s_why", key);
-    if (json_is_number(json_object_get(limits, key)))
-        snprintf(buf, LIMIT_LEN, "%s %s", value, strcmp(what, "CPU quota") ? "memory" : "CPUs");
-    else if (fact_string(limits, key))
-        snprintf(buf, LIMIT_LEN, "no %s", what);
-    else
-        snprintf(buf, LIMIT_LEN, "%s ? (%s)", what, print_text(limits, why_key));
-    return buf;
-}
-
-static void print_limits(FILE *out, const json_t *machine)
-{
-    const json_t *limits = json_object_get(json_object_get(machine, "virtualization"), "limits");
-    char quota[32], bytes[32], text[2][LIMIT_LEN];
-
-    snprintf(quota, sizeof(quota), "%.4g", fact_number(limits, "cpu_quota", 0));
-    print_bytes(fact_number(limits, "memory_bytes", 0), bytes);
-    print_line(out, "limits", "%s, %s; CPUs %s may be used",
-               limit_text(limits, "cpu_quota", "CPU quota", quota, text[0]),
-               limit_text(limits, "memory_bytes", "memory limit", bytes, text[1]),
-               print_text(limits, "allowed_cpus"));
+    return json_is_number(json_object_get(limits, key)) ? value
+           : fact_string(limits, key)                   ? pool_text(p->pool, "no %s", what)
+                                      : pool_text(p->pool, "%s ? (%s)", what, why);
 }
 
 /* Names the vulnerable ones; the rest are counted. */
-static void print_mitigations(FILE *out, const json_t *host)
+static void print_mitigations(struct print *p, const json_t *host)
 {
     json_t *all = json_object_get(host, "mitigations"), *entry;
-    char names[256] = "";
-    size_t fine = 0, mitigated = 0, used = 0;
-    const char *key;
+    const char *key, *names = "";
+    size_t fine = 0, mitigated = 0;
 
     if (!json_is_object(all)) {
-        print_line(out, "mitigations", "? (%s)", print_text(host, "mitigations_why"));
+        print_line(p, "mitigations", "? (%s)", print_text(host, "mitigations_why"));
         return;
     }
     json_object_foreach (all, key, entry) {
         const char *text = json_string_value(entry);
 
-        if (!text)
-            continue;
-        if (!strncmp(text, "Not affected", 12))
+        if (text && !strncmp(text, "Vulnerable", 10))
+            names = pool_text(p->pool, "%s%s%s", names, *names ? ", " : "; vulnerable: ", key);
+        else if (text && !strncmp(text, "Not affected", 12))
             fine++;
-        else if (!strncmp(text, "Vulnerable", 10) && used < sizeof(names))
-            used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
-                                     used ? ", " : "; vulnerable: ", key);
         else
-            mitigated++;
+            mitigated += text != NULL;
     }
-    print_line(out, "mitigations", "%zu not affected, %zu mitigated%s", fine, mitigated, names);
+    print_line(p, "mitigations", "%zu not affected, %zu mitigated%s", fine, mitigated, names);
 }
 
-static void print_machine(FILE *out, const json_t *machine)
+static void print_machine(struct print *p)
 {
-    const json_t *host = json_object_get(machine, "host");
+    const json_t *host = json_object_get(p->machine, "host");
+    const json_t *v = json_object_get(p->machine, "virtualization");
+    const json_t *limits = json_object_get(v, "limits"), *options;
     const char *product = fact_string(host, "product");
-    char buf[512];
 
-    fprintf(out, "MACHINE%s\n",
-            strcmp(print_text(machine, "source"), "recorded tree") ? "" : " (recorded)");
-    print_line(out, "host", "%s: %s, Linux %s %s", print_text(host, "hostname"),
+    document_heading(p->d, 2,
+                     strcmp(print_text(p->machine, "source"), "recorded tree")
+                         ? "MACHINE"
+                         : "MACHINE (recorded)",
+                     "");
+    print_line(p, "host", "%s: %s, Linux %s %s", print_text(host, "hostname"),
                print_text(host, "distro"), print_text(host, "kernel"),
                print_text(host, "architecture"));
     if (product)
-        print_line(out, "product", "%s %s, firmware %s", print_text(host, "vendor"), product,
+        print_line(p, "product", "%s %s, firmware %s", print_text(host, "vendor"), product,
                    print_text(host, "bios"));
     else
-        print_line(out, "product", "? (%s)", print_text(host, "product_why"));
-    print_virtualization(out, machine);
-    print_limits(out, machine);
-    print_line(out, "clock source", "%s (of %s)", print_text(host, "clocksource"),
-               joined(json_object_get(host, "clocksources"), buf, sizeof(buf)));
-    print_mitigations(out, host);
-    if (json_array_size(json_object_get(host, "kernel_options")))
-        print_line(out, "kernel options", "%s",
-                   joined(json_object_get(host, "kernel_options"), buf, sizeof(buf)));
+        print_line(p, "product", "? (%s)", print_text(host, "product_why"));
+    print_virtualization(p, v);
+    print_line(p, "limits", "%s, %s; CPUs %s may be used",
+               limit_text(p, limits, "cpu_quota", "CPU quota",
+                          pool_text(p->pool, "%.4g CPUs", fact_number(limits, "cpu_quota", 0))),
+               limit_text(p, limits, "memory_bytes", "memory limit",
+                          pool_text(p->pool, "%s memory", print_bytes(p, limits, "memory_bytes"))),
+               print_text(limits, "allowed_cpus"));
+    print_line(p, "clock source", "%s (of %s)", print_text(host, "clocksource"),
+               print_joined(p, json_object_get(host, "clocksources")));
+    print_mitigations(p, host);
+    options = json_object_get(host, "kernel_options");
+    if (json_array_size(options))
+        print_line(p, "kernel options", "%s", print_joined(p, options));
 }
 
-static void print_features(FILE *out, const json_t *cpu)
+static void print_features(struct print *p, const json_t *cpu)
 {
     json_t *features = json_object_get(cpu, "features"), *has;
-    const char *key;
-    char words[2][256] = {"", ""};
+    const char *key, *words[2] = {"", ""};
 
     if (!json_is_object(features)) {
-        print_line(out, "vectors", "? (%s)", print_text(cpu, "features_why"));
+        print_line(p, "vectors", "? (%s)", print_text(cpu, "features_why"));
         return;
     }
     json_object_foreach (features, key, has) {
-        char *list = words[json_is_true(has) ? 0 : 1];
-        size_t used = strlen(list);
+        const char **list = &words[json_is_true(has)];
 
-        snprintf(list + used, sizeof(words[0]) - used, "%s%s", used ? " " : "", key);
+        *list = pool_text(p->pool, "%s%s%s", *list, **list ? " " : "", key);
     }
-    print_line(out, "vectors", "%s", words[0][0] ? words[0] : "none we look for");
-    if (words[1][0])
-        print_line(out, "", "without %s", words[1]);
+    print_line(p, "vectors", "%s", *words[1] ? words[1] : "none we look for");
+    if (*words[0])
+        print_line(p, "", "without %s", words[0]);
 }
 
-static const char *mhz(const json_t *clock, const char *key, char buf[32])
+static const char *mhz(struct print *p, const json_t *clock, const char *key)
 {
     double value = fact_number(clock, key, -1);
 
-    if (value > 0)
-        snprintf(buf, 32, "%.0f MHz", value);
+    return value > 0 ? pool_text(p->pool, "%.0f MHz", value) : "?";
+}
+
+static void print_clock(struct print *p, const json_t *cpu)
+{
+    const json_t *clock = json_object_get(cpu, "clock"), *boost = json_object_get(clock, "boost"),
+                 *drivers = json_object_get(clock, "drivers");
+
+    if (!json_array_size(drivers) && fact_number(clock, "max_mhz", 0) <= 0)
+        print_line(p, "clock", "? (%s)", print_text(clock, "drivers_why"));
     else
-        strcpy(buf, "?");
-    return buf;
+        print_line(p, "clock", "base %s, max %s, boost %s; governor %s, driver %s",
+                   mhz(p, clock, "base_mhz"), mhz(p, clock, "max_mhz"),
+                   json_is_true(boost)    ? "on"
+                   : json_is_false(boost) ? "off"
+                                          : "?",
+                   print_joined(p, json_object_get(clock, "governors")), print_joined(p, drivers));
 }
 
-static void print_clock(FILE *out, const json_t *cpu)
+static void print_caches(struct print *p)
 {
-    const json_t *clock = json_object_get(cpu, "clock"), *boost = json_object_get(clock, "boost");
-    char base[32], max[32], drivers[128], governors[128];
-
-    if (!json_array_size(json_object_get(clock, "drivers")) &&
-        fact_number(clock, "max_mhz", 0) <= 0) {
-        print_line(out, "clock", "? (%s)", print_text(clock, "drivers_why"));
-        return;
-    }
-    print_line(out, "clock", "base %s, max %s, boost %s; governor %s, driver %s",
-               mhz(clock, "base_mhz", base), mhz(clock, "max_mhz", max),
-               json_is_true(boost)    ? "on"
-               : json_is_false(boost) ? "off"
-                                      : "?",
-               joined(json_object_get(clock, "governors"), governors, sizeof(governors)),
-               joined(json_object_get(clock, "drivers"), drivers, sizeof(drivers)));
-}
-
-static void print_caches(FILE *out, const json_t *machine)
-{
-    const json_t *caches = json_object_get(machine, "caches"), *cache;
-    char label[32], buf[32], number[2][24];
+    const json_t *caches = json_object_get(p->machine, "caches"), *cache;
     size_t i;
 
-    json_array_foreach (caches, i, cache) {
-        long long by = fact_integer(cache, "shared_by_threads", 0);
-
-        snprintf(label, sizeof(label), "L%lld %s", fact_integer(cache, "level", 0),
-                 strcmp(print_text(cache, "type"), "data") ? "" : "data");
-        print_line(out, label, "%s x %s, %s %lld thread%s, lines of %s B",
-                   print_integer(cache, "count", number[0]),
-                   fact_number(cache, "size_bytes", 0) > 0
-                       ? print_bytes(fact_number(cache, "size_bytes", 0), buf)
-                       : "?",
-                   by > 1 ? "shared by" : "for", by, by == 1 ? "" : "s",
-                   print_integer(cache, "line_bytes", number[1]));
-    }
+    json_array_foreach (caches, i, cache)
+        print_line(p,
+                   pool_text(p->pool, "L%lld%s", fact_integer(cache, "level", 0),
+                             strcmp(print_text(cache, "type"), "data") ? "" : " data"),
+                   "%s x %s, %s %s, lines of %s B", print_integer(p, cache, "count"),
+                   print_bytes(p, cache, "size_bytes"),
+                   fact_integer(cache, "shared_by_threads", 0) > 1 ? "shared by" : "for",
+                   print_count(p, cache, "shared_by_threads", "thread"),
+                   print_integer(p, cache, "line_bytes"));
     if (!json_array_size(caches))
-        print_line(out, "caches", "? (%s)", print_text(machine, "caches_why"));
+        print_line(p, "caches", "? (%s)", print_text(p->machine, "caches_why"));
 }
 
-/* "2 sockets", "1 core", "? threads". */
-static void print_count(const json_t *cpu, const char *key, const char *one, char buf[48])
+static void print_processor(struct print *p)
 {
-    char number[24];
+    const json_t *cpu = json_object_get(p->machine, "cpu");
+    const char *family = "";
 
-    snprintf(buf, 48, "%s %s%s", print_integer(cpu, key, number), one,
-             fact_integer(cpu, key, 0) == 1 ? "" : "s");
-}
-
-static void print_processor(FILE *out, const json_t *machine)
-{
-    const json_t *cpu = json_object_get(machine, "cpu");
-    char family[96] = "", number[3][24], count[3][48];
-
-    fprintf(out, "\nPROCESSOR\n");
+    document_heading(p->d, 2, "PROCESSOR", "");
     if (fact_integer(cpu, "family", -1) >= 0)
-        snprintf(family, sizeof(family), ", family %s, model %s, stepping %s",
-                 print_integer(cpu, "family", number[0]),
-                 print_integer(cpu, "model_number", number[1]),
-                 print_integer(cpu, "stepping", number[2]));
-    print_line(out, "model", "%s (%s%s)", print_text(cpu, "model"), print_text(cpu, "vendor"),
+        family = pool_text(p->pool, ", family %s, model %s, stepping %s",
+                           print_integer(p, cpu, "family"), print_integer(p, cpu, "model_number"),
+                           print_integer(p, cpu, "stepping"));
+    print_line(p, "model", "%s (%s%s)", print_text(cpu, "model"), print_text(cpu, "vendor"),
                family);
-    print_count(cpu, "sockets", "socket", count[0]);
-    print_count(cpu, "cores", "core", count[1]);
-    print_count(cpu, "threads", "thread", count[2]);
     if (fact_integer(cpu, "threads", 0) > 0)
-        print_line(out, "shape", "%s, %s, %s; SMT control %s", count[0], count[1], count[2],
-                   print_text(json_object_get(cpu, "smt"), "control"));
+        print_line(p, "shape", "%s, %s, %s; SMT control %s",
+                   print_count(p, cpu, "sockets", "socket"), print_count(p, cpu, "cores", "core"),
+                   print_count(p, cpu, "threads", "thread"), print_text(cpu, "smt.control"));
     else
-        print_line(out, "shape", "? (%s)", print_text(cpu, "threads_why"));
-    print_features(out, cpu);
-    print_clock(out, cpu);
-    print_caches(out, machine);
+        print_line(p, "shape", "? (%s)", print_text(cpu, "threads_why"));
+    print_features(p, cpu);
+    print_clock(p, cpu);
+    print_caches(p);
 }
 
-static void print_modules(FILE *out, const json_t *memory)
+static void print_modules(struct print *p, const json_t *memory)
 {
     const json_t *modules = json_object_get(memory, "modules");
     const json_t *first = json_array_get(modules, 0);
+    long long speed = fact_integer(first, "running_mt_s", 0);
     double peak = fact_number(memory, "peak_gbytes_per_s", 0);
-    char buf[32], speed[32], slots[24];
 
     if (!json_array_size(modules)) {
-        print_line(out, "modules", "? (%s)", print_text(memory, "modules_why"));
+        print_line(p, "modules", "? (%s)", print_text(memory, "modules_why"));
         return;
     }
-    snprintf(speed, sizeof(speed), "%lld MT/s", fact_integer(first, "running_mt_s", 0));
-    print_line(out, "modules", "%zu, in %s slots; the first: %s %s, %s", json_array_size(modules),
-               print_integer(memory, "module_slots", slots),
-               fact_number(first, "size_bytes", 0) > 0
-                   ? print_bytes(fact_number(first, "size_bytes", 0), buf)
-                   : "size ?",
-               print_text(first, "type"),
-               fact_integer(first, "running_mt_s", 0) > 0 ? speed : "speed ?");
+    print_line(
+        p, "modules", "%zu, in %s slots; the first: %s %s, %s", json_array_size(modules),
+        print_integer(p, memory, "module_slots"),
+        fact_number(first, "size_bytes", 0) > 0 ? print_bytes(p, first, "size_bytes") : "size ?",
+        print_text(first, "type"), speed > 0 ? pool_text(p->pool, "%lld MT/s", speed) : "speed ?");
     if (peak > 0)
-        print_line(out, "peak", "%.1f GB/s (%lld channels)", peak,
+        print_line(p, "peak", "%.1f GB/s (%lld channels)", peak,
                    fact_integer(memory, "channels", 0));
     else
-        print_line(out, "peak", "? (%s)", print_text(memory, "peak_gbytes_per_s_why"));
+        print_line(p, "peak", "? (%s)", print_text(memory, "peak_gbytes_per_s_why"));
 }
 
-static void print_pages(FILE *out, const json_t *memory)
+static void print_pages(struct print *p, const json_t *memory)
 {
     const json_t *thp = json_object_get(memory, "transparent_huge_pages"), *size;
-    char pools[256] = "", buf[32], number[24];
+    const char *pools = "";
     size_t i;
 
-    json_array_foreach (json_object_get(memory, "hugetlb"), i, size) {
-        size_t used = strlen(pools);
-
-        snprintf(pools + used, sizeof(pools) - used, "%s %s of %s", used ? "," : "; hugetlb",
-                 print_integer(size, "pages", number),
-                 print_bytes(fact_number(size, "page_bytes", 0), buf));
-    }
-    print_line(out, "huge pages", "transparent: %s, defrag: %s%s", print_text(thp, "enabled"),
+    json_array_foreach (json_object_get(memory, "hugetlb"), i, size)
+        pools = pool_text(p->pool, "%s%s %s of %s", pools, *pools ? "," : "; hugetlb",
+                          print_integer(p, size, "pages"), print_bytes(p, size, "page_bytes"));
+    print_line(p, "huge pages", "transparent: %s, defrag: %s%s", print_text(thp, "enabled"),
                print_text(thp, "defrag"), pools);
 }
 
-enum { DISTANCES_MAX = 64 };
-
 /* "10 21", the first of them where there are very many. */
-static void print_distances(FILE *out, const json_t *node)
+static const char *distances(struct print *p, const json_t *node)
 {
-    const json_t *list = json_object_get(node, "distances"), *d;
-    size_t i;
+    enum { DISTANCES_MAX = 64 };
+    const json_t *list = json_object_get(node, "distances");
+    size_t n = json_array_size(list);
+    const char *text = n ? "" : " ?";
 
-    fputs(", distances", out);
-    json_array_foreach (list, i, d)
-        if (i < DISTANCES_MAX)
-            fprintf(out, " %lld", (long long)json_integer_value(d));
-    if (!json_array_size(list))
-        fputs(" ?", out);
-    if (json_array_size(list) > DISTANCES_MAX)
-        fprintf(out, " ... (the first %d of %zu; --json has all)", DISTANCES_MAX,
-                json_array_size(list));
-    fputc('\n', out);
+    for (size_t i = 0; i < n && i < DISTANCES_MAX; i++)
+        text = pool_text(p->pool, "%s %lld", text,
+                         (long long)json_integer_value(json_array_get(list, i)));
+    return n > DISTANCES_MAX ? pool_text(p->pool, "%s ... (the first %d of %zu; --json has all)",
+                                         text, DISTANCES_MAX, n)
+                             : text;
 }
 
-static void print_nodes(FILE *out, const json_t *machine)
+static void print_memory(struct print *p)
 {
-    const json_t *numa = json_object_get(machine, "numa"), *node;
-    char label[32], buf[32];
+    const json_t *memory = json_object_get(p->machine, "memory"), *node;
+    const json_t *numa = json_object_get(p->machine, "numa"),
+                 *nodes = json_object_get(numa, "nodes");
     size_t i;
 
-    json_array_foreach (json_object_get(numa, "nodes"), i, node) {
-        const json_t *bytes = json_object_get(node, "memory_bytes");
+    document_heading(p->d, 2, "MEMORY", "");
+    print_line(p, "total", "%s",
+               fact_number(memory, "total_bytes", 0) > 0 ? print_bytes(p, memory, "total_bytes")
+                                                         : print_text(memory, "total_bytes_why"));
+    print_modules(p, memory);
+    print_pages(p, memory);
+    json_array_foreach (nodes, i, node) {
         const char *cpus = print_text(node, "cpus");
 
-        snprintf(label, sizeof(label), "node %lld", fact_integer(node, "node", -1));
-        fprintf(out, "  %-14s CPUs %s, %s", label, *cpus ? cpus : "none",
-                json_is_integer(bytes) ? print_bytes(json_number_value(bytes), buf) : "memory ?");
-        print_distances(out, node);
+        print_line(p, pool_text(p->pool, "node %lld", fact_integer(node, "node", -1)),
+                   "CPUs %s, %s, distances%s", *cpus ? cpus : "none",
+                   fact_number(node, "memory_bytes", -1) >= 0 ? print_bytes(p, node, "memory_bytes")
+                                                              : "memory ?",
+                   distances(p, node));
     }
-    if (!json_array_size(json_object_get(numa, "nodes")))
-        print_line(out, "nodes", "? (%s)",
+    if (!json_array_size(nodes))
+        print_line(p, "nodes", "? (%s)",
                    json_is_object(numa) ? print_text(numa, "nodes_why")
-                                        : print_text(machine, "numa_why"));
-}
-
-static void print_memory(FILE *out, const json_t *machine)
-{
-    const json_t *memory = json_object_get(machine, "memory");
-    double total = fact_number(memory, "total_bytes", 0);
-    char buf[32];
-
-    fprintf(out, "\nMEMORY\n");
-    print_line(out, "total", "%s",
-               total > 0 ? print_bytes(total, buf) : print_text(memory, "total_bytes_why"));
-    print_modules(out, memory);
-    print_pages(out, memory);
-    print_nodes(out, machine);
+                                        : print_text(p->machine, "numa_why"));
 }
 
 int probe_print(FILE *out, const json_t *machine)
 {
-    print_machine(out, machine);
-    print_processor(out, machine);
-    print_memory(out, machine);
-    print_pci(out, machine);
-    print_network(out, machine);
-    print_rdma(out, machine);
-    print_gpus(out, machine);
-    print_findings(out, machine);
-    fprintf(out, "\n  ?: not known; plumb probe --json has the reason\n");
-    return ferror(out) ? -EIO : 0;
+    struct document_terminal terminal = document_terminal_of(out);
+    struct pool pool = {0};
+    struct print p = {document_new(&pool), &pool, machine};
+    int rc;
+
+    print_machine(&p);
+    print_processor(&p);
+    print_memory(&p);
+    print_pci(&p);
+    print_network(&p);
+    print_rdma(&p);
+    print_gpus(&p);
+    print_findings(&p);
+    document_paragraph(p.d, "?: not known; plumb probe --json has the reason");
+    rc = document_write_terminal(p.d, &terminal, out);
+    pool_release(&pool);
+    return rc;
 }

@@ -1,274 +1,174 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table that people read: the devices but GPUs, a table for each kind, and the findings. */
-#include <errno.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdlib.h>
+/* What people read: the devices but GPUs, a table for each kind, and the findings. */
 #include <string.h>
 
-#include "core/alloc.h"
 #include "harness/exam/exam.h"
 #include "harness/probe/facts.h"
+#include "harness/probe/print.h"
 
-/* ---- Lays out a table once all of it is known ---- */
-
-void grid_init(struct grid *table, const char *heading)
+struct rows rows_begin(struct print *p, const char *names)
 {
-    *table = (struct grid){.columns = 1};
-    for (const char *c = heading; *c; c++)
-        table->columns += *c == '|';
-    while (heading) {
-        const char *bar = strchr(heading, '|');
+    struct rows t = {.p = p, .n = 1};
 
-        grid_cell(table, "%.*s", (int)(bar ? (size_t)(bar - heading) : strlen(heading)), heading);
-        heading = bar ? bar + 1 : NULL;
+    for (const char *c = names; *c; c++)
+        t.n += *c == '|';
+    t.columns = pool_alloc(p->pool, t.n, sizeof(*t.columns));
+    for (size_t i = 0; i < t.n; i++) {
+        size_t first = *names == '>', n = strcspn(names, "|");
+
+        t.columns[i].place = first ? COLUMN_GOES_FIRST : COLUMN_STAYS;
+        t.columns[i].name = pool_text(p->pool, "%.*s", (int)(n - first), names + first);
+        names += n + (names[n] == '|');
     }
+    return t;
 }
 
-void grid_release(struct grid *table)
+void rows_cell(struct rows *t, const char *text)
 {
-    free(table->cell);
-    *table = (struct grid){0};
+    if (!t->table)
+        t->table = document_table(t->p->d, t->columns, t->n);
+    if (!t->at)
+        t->row = document_row(t->table);
+    t->row[t->at] = cell_text(text);
+    t->at = (t->at + 1) % t->n;
 }
 
-void grid_cell(struct grid *table, const char *format, ...)
-{
-    va_list args;
-    int length;
-
-    if (table->filled == table->rows * table->columns)
-        table->cell = xrealloc(table->cell, ++table->rows * table->columns * sizeof(*table->cell));
-    va_start(args, format);
-    length = vsnprintf(table->cell[table->filled], GRID_CELL, format, args);
-    va_end(args);
-    if (length >= GRID_CELL)
-        strcpy(table->cell[table->filled] + GRID_CELL - 4, "...");
-    table->filled++;
-}
-
-static const char *cell_at(const struct grid *table, size_t row, size_t column)
-{
-    size_t i = row * table->columns + column;
-
-    return i < table->filled ? table->cell[i] : "";
-}
-
-/* The width of a column; 0 where it says nothing. */
-static int column_width(const struct grid *table, size_t column)
-{
-    size_t width = strlen(cell_at(table, 0, column));
-    bool says = false;
-
-    for (size_t row = 1; row < table->rows; row++) {
-        const char *text = cell_at(table, row, column);
-
-        says = says || strcmp(text, "-");
-        width = strlen(text) > width ? strlen(text) : width;
-    }
-    return says ? (int)width : 0;
-}
-
-void grid_print(FILE *out, const struct grid *table)
-{
-    int width[GRID_COLUMNS];
-    size_t last = 0;
-
-    for (size_t i = 0; i < table->columns && i < GRID_COLUMNS; i++) {
-        width[i] = column_width(table, i);
-        last = width[i] ? i : last;
-    }
-    for (size_t row = 0; row < table->rows; row++) {
-        fputs("  ", out);
-        for (size_t i = 0; i < last; i++)
-            if (width[i])
-                fprintf(out, "%-*s  ", width[i], cell_at(table, row, i));
-        fprintf(out, "%s\n", cell_at(table, row, last));
-    }
-}
-
-void grid_keys(struct grid *table, const json_t *object, const char *keys, const char *other)
+void rows_keys(struct rows *t, const json_t *object, const char *keys, const char *other)
 {
     for (; *keys; keys += *keys == '|') {
-        char key[32];
         size_t n = strcspn(keys, "|");
-        const json_t *value;
+        const char *key = pool_text(t->p->pool, "%.*s", (int)n, keys);
+        const json_t *value = json_object_get(object, key);
 
-        snprintf(key, sizeof(key), "%.*s", (int)n, keys);
-        value = json_object_get(object, key);
-        if (json_is_integer(value))
-            grid_cell(table, "%lld", (long long)json_integer_value(value));
-        else
-            grid_cell(table, "%s", json_is_string(value) ? json_string_value(value) : other);
+        rows_cell(t, json_is_integer(value)  ? print_integer(t->p, object, key)
+                     : json_is_string(value) ? json_string_value(value)
+                                             : other);
         keys += n;
     }
 }
 
-void grid_finish(FILE *out, struct grid *table)
+/* The heading of a section, and the list of it; where that is empty, a line says why. */
+static const json_t *begin(struct print *p, const char *title, const char *key, const char *none)
 {
-    grid_print(out, table);
-    grid_release(table);
+    const json_t *list = json_object_get(p->machine, key);
+    const char *why = fact_string(p->machine, pool_text(p->pool, "%s_why", key));
+
+    document_heading(p->d, 2, title, "");
+    if (!json_array_size(list))
+        print_line(p, json_is_array(list) ? "none" : "?", "%s", why ? why : none);
+    return list;
 }
 
-/* The heading of a section of a list; false where it is empty, and then a line says why. */
-static bool begin(FILE *out, const char *title, const json_t *machine, const char *key,
-                  const char *none)
+/* What they are, and how they are connected. */
+void print_pci(struct print *p)
 {
-    const json_t *list = json_object_get(machine, key);
-    const char *why;
-    char why_key[32];
-
-    fprintf(out, "\n%s\n", title);
-    if (json_array_size(list))
-        return true;
-    snprintf(why_key, sizeof(why_key), "%s_why", key);
-    why = fact_string(machine, why_key);
-    print_line(out, json_is_array(list) ? "none" : "?", "%s", why ? why : none);
-    return false;
-}
-
-/* "16.0 GT/s x16" now, and what device and port could do where that is more. */
-static void cell_link(struct grid *table, const json_t *device)
-{
-    const json_t *link = json_object_get(device, "link");
-
-    if (!json_is_object(link)) {
-        grid_cell(table, "-");
-        return;
-    }
-    if (fact_true(link, "downtrained"))
-        grid_cell(table, "%.1f GT/s x%lld, could be %.1f x%lld", fact_number(link, "now_gt_s", 0),
-                  fact_integer(link, "now_width", 0), fact_number(link, "best_gt_s", 0),
-                  fact_integer(link, "best_width", 0));
-    else
-        grid_cell(table, "%.1f GT/s x%lld", fact_number(link, "now_gt_s", 0),
-                  fact_integer(link, "now_width", 0));
-}
-
-/* "VF of 0000:3b:00.0", "PF, 4 of 8 VFs". */
-static void cell_sriov(struct grid *table, const json_t *device)
-{
-    const json_t *sriov = json_object_get(device, "sriov");
-    char now[24], total[24];
-
-    if (!json_is_object(sriov))
-        grid_cell(table, sriov ? "?" : "-");
-    else if (!strcmp(print_text(sriov, "role"), "vf"))
-        grid_cell(table, "of %s", print_text(sriov, "physical_function"));
-    else
-        grid_cell(table, "%s of %s VFs", print_integer(sriov, "vfs", now),
-                  print_integer(sriov, "total_vfs", total));
-}
-
-void print_pci(FILE *out, const json_t *machine)
-{
-    const json_t *list = json_object_get(machine, "pci"), *device;
-    struct grid table;
+    const json_t *list = begin(p, "PCI DEVICES", "pci",
+                               "no GPU, network adapter, NVMe or NVSwitch on the bus"),
+                 *device;
+    struct rows what = rows_begin(p, "ADDRESS|KIND|NAME|DRIVER");
+    struct rows how = rows_begin(p, "ADDRESS|NATURE|LINK NOW|COULD BE|NUMA|SR-IOV");
     size_t i;
 
-    if (!begin(out, "PCI DEVICES", machine, "pci",
-               "no GPU, network adapter, NVMe or NVSwitch on the bus"))
-        return;
-    grid_init(&table, "ADDRESS|KIND|NAME|NATURE|LINK NOW|NUMA|DRIVER|SR-IOV");
     json_array_foreach (list, i, device) {
-        grid_keys(&table, device, "address", "-");
-        grid_keys(&table, device, "kind", "?");
         const char *name = fact_string(device, "name");
 
-        if (name)
-            grid_cell(&table, "%s", name);
-        else
-            grid_cell(&table, "%s:%s", print_text(device, "vendor_id"),
-                      print_text(device, "device_id"));
-        grid_keys(&table, device, "nature", "-");
-        cell_link(&table, device);
-        grid_keys(&table, device, "numa_node|driver", "-");
-        cell_sriov(&table, device);
+        rows_keys(&what, device, "address", "");
+        rows_keys(&what, device, "kind", "?");
+        rows_cell(&what, name ? name
+                              : pool_text(p->pool, "%s:%s", print_text(device, "vendor_id"),
+                                          print_text(device, "device_id")));
+        rows_keys(&what, device, "driver", "");
     }
-    grid_finish(out, &table);
+    json_array_foreach (list, i, device) {
+        const json_t *link = json_object_get(device, "link"),
+                     *sriov = json_object_get(device, "sriov");
+        const char *now = "", *best = "";
+
+        if (json_is_object(link))
+            now = pool_text(p->pool, "%.1f GT/s x%lld", fact_number(link, "now_gt_s", 0),
+                            fact_integer(link, "now_width", 0));
+        if (fact_true(link, "downtrained"))
+            best = pool_text(p->pool, "%.1f GT/s x%lld", fact_number(link, "best_gt_s", 0),
+                             fact_integer(link, "best_width", 0));
+        rows_keys(&how, device, "address|nature", "");
+        rows_cell(&how, now);
+        rows_cell(&how, best);
+        rows_keys(&how, device, "numa_node", "");
+        if (!json_is_object(sriov))
+            rows_cell(&how, sriov ? "?" : "");
+        else if (!strcmp(print_text(sriov, "role"), "vf"))
+            rows_print(&how, "of %s", print_text(sriov, "physical_function"));
+        else
+            rows_print(&how, "%s of %s VFs", print_integer(p, sriov, "vfs"),
+                       print_integer(p, sriov, "total_vfs"));
+    }
 }
 
-void print_network(FILE *out, const json_t *machine)
+void print_network(struct print *p)
 {
-    const json_t *list = json_object_get(machine, "network"), *nic;
-    struct grid table;
+    const json_t *list = begin(p, "NETWORK", "network", "no interface"), *nic;
+    struct rows t = rows_begin(p, "NAME|KIND|NATURE|SPEED|STATE|MTU|>DRIVER|>NUMA|>PCI");
     size_t i;
 
-    if (!begin(out, "NETWORK", machine, "network", "no interface"))
-        return;
-    grid_init(&table, "NAME|KIND|NATURE|SPEED|STATE|MTU|DRIVER|NUMA|PCI");
     json_array_foreach (list, i, nic) {
         double speed = fact_number(nic, "speed_gbits_per_s", 0);
 
-        grid_keys(&table, nic, "name", "-");
-        grid_keys(&table, nic, "kind", "?");
-        grid_keys(&table, nic, "nature", "-");
+        rows_keys(&t, nic, "name", "");
+        rows_keys(&t, nic, "kind", "?");
+        rows_keys(&t, nic, "nature", "");
         if (speed > 0)
-            grid_cell(&table, "%.4g Gb/s%s", speed,
-                      fact_string(nic, "speed_why") ? " nominal" : "");
+            rows_print(&t, "%.4g Gb/s%s", speed, fact_string(nic, "speed_why") ? " nominal" : "");
         else
-            grid_cell(&table, "%s", fact_true(nic, "virtual") ? "-" : "?");
-        grid_keys(&table, nic, "state|mtu|driver|numa_node|pci", "-");
+            rows_cell(&t, fact_true(nic, "virtual") ? "" : "?");
+        rows_keys(&t, nic, "state|mtu|driver|numa_node|pci", "");
     }
-    grid_finish(out, &table);
 }
 
 /* The indices that a user must choose between, by type: "v1: 0 2, v2: 1 3". */
-static void cell_gids(struct grid *table, const json_t *port)
+static const char *gids_text(struct print *p, const json_t *port)
 {
     static const struct {
         const char *type, *label;
     } types[] = {{"IB/RoCE v1", "v1"}, {"RoCE v2", "v2"}};
+    const char *text = "";
     const json_t *gid;
-    char text[256] = "";
     size_t i;
 
     for (size_t t = 0; t < 2; t++) {
-        bool first = true;
+        const char *label = pool_text(p->pool, "%s%s:", *text ? ", " : "", types[t].label);
 
-        json_array_foreach (json_object_get(port, "gids"), i, gid) {
-            size_t used = strlen(text);
-
-            if (strcmp(print_text(gid, "type"), types[t].type))
-                continue;
-            if (first)
-                used += (size_t)snprintf(text + used, sizeof(text) - used,
-                                         "%s%s:", used ? ", " : "", types[t].label);
-            if (used < sizeof(text))
-                snprintf(text + used, sizeof(text) - used, " %lld", fact_integer(gid, "index", -1));
-            first = false;
-        }
+        json_array_foreach (json_object_get(port, "gids"), i, gid)
+            if (!strcmp(print_text(gid, "type"), types[t].type)) {
+                text = pool_text(p->pool, "%s%s %lld", text, label, fact_integer(gid, "index", -1));
+                label = "";
+            }
     }
-    grid_cell(table, "%s", text[0] ? text : "-");
+    return text;
 }
 
-static void rdma_row(struct grid *table, const json_t *device, const json_t *port)
+void print_rdma(struct print *p)
 {
-    double rate = fact_number(port, "rate_gbits_per_s", 0);
+    const json_t *list = begin(p, "RDMA", "rdma", "no RDMA device"), *device;
+    struct rows t =
+        rows_begin(p, "NAME|PORT|STATE|RATE|>LAYER|>NATURE|DRIVER|>FIRMWARE|>NUMA|>PCI|>GIDS");
+    size_t i;
 
-    grid_keys(table, device, "name", "-");
-    grid_keys(table, port, "port|state", "-");
-    grid_cell(table, rate > 0 ? "%.4g Gb/s" : "?", rate);
-    grid_keys(table, port, "link_layer", "-");
-    grid_keys(table, device, "nature|driver|firmware|numa_node|pci", "-");
-    cell_gids(table, port);
-}
-
-void print_rdma(FILE *out, const json_t *machine)
-{
-    const json_t *list = json_object_get(machine, "rdma"), *device, *port;
-    struct grid table;
-    size_t i, k;
-
-    if (!begin(out, "RDMA", machine, "rdma", "no RDMA device"))
-        return;
-    grid_init(&table, "NAME|PORT|STATE|RATE|LAYER|NATURE|DRIVER|FIRMWARE|NUMA|PCI|GIDS");
     json_array_foreach (list, i, device) {
-        if (!json_array_size(json_object_get(device, "ports")))
-            rdma_row(&table, device, NULL);
-        json_array_foreach (json_object_get(device, "ports"), k, port)
-            rdma_row(&table, device, port);
+        const json_t *ports = json_object_get(device, "ports"), *port;
+        size_t k = 0;
+
+        do { /* a device without a port has a row, too */
+            port = json_array_get(ports, k);
+            double rate = fact_number(port, "rate_gbits_per_s", 0);
+
+            rows_keys(&t, device, "name", "");
+            rows_keys(&t, port, "port|state", "");
+            rows_cell(&t, rate > 0 ? pool_text(p->pool, "%.4g Gb/s", rate) : "?");
+            rows_keys(&t, port, "link_layer", "");
+            rows_keys(&t, device, "nature|driver|firmware|numa_node|pci", "");
+            rows_cell(&t, gids_text(p, port));
+        } while (++k < json_array_size(ports));
     }
-    grid_finish(out, &table);
 }
 
 /* Of this value and all in it: a fact that is null says why beside it, "X_why". */
@@ -289,22 +189,22 @@ static size_t n_unknown(const json_t *value)
     return n;
 }
 
-void print_findings(FILE *out, const json_t *machine)
+void print_findings(struct print *p)
 {
-    struct exam *x = exam_new(machine);
-    size_t unknown = n_unknown(machine);
+    struct exam *x = exam_new(p->machine);
+    size_t unknown = n_unknown(p->machine);
 
-    fprintf(out, "\nFINDINGS\n");
+    document_heading(p->d, 2, "FINDINGS", "");
     for (const struct exam_result *r = exam_results(x); r; r = r->next)
         if (r->state == EXAM_FOUND && !exam_repeats(x, r))
-            print_line(out, r->check->id, "%s", exam_sentence(x, r));
+            print_line(p, r->check->id, "%s", exam_sentence(x, r));
     if (exam_count(x, EXAM_FOUND))
-        print_line(out, "", "plumb doctor: what each costs, and its remedy");
+        print_line(p, "", "plumb doctor: what each costs, and its remedy");
     else if (unknown)
-        print_line(out, "none",
+        print_line(p, "none",
                    "nothing to hold back a measurement in what was read; %zu facts are unknown",
                    unknown);
     else
-        print_line(out, "none", "nothing found that would hold back a measurement");
+        print_line(p, "none", "nothing found that would hold back a measurement");
     exam_free(x);
 }

@@ -3,7 +3,6 @@
 #include "harness/probe/probe.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -11,8 +10,9 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "core/alloc.h"
 #include "core/program.h"
-#include "core/units.h"
+#include "harness/command.h"
 #include "harness/probe/facts.h"
 
 /* Kernel, distribution, clock source, mitigations, and the kernel's options that move results. */
@@ -20,11 +20,11 @@
 /* The release is the third word of "Linux version 6.1.0-13-amd64 (...) ...". */
 static void host_kernel(struct probe *p, json_t *host)
 {
-    char line[TREE_LINE], release[128];
+    char line[SYS_LINE], release[128];
 
-    if (!tree_line(&p->tree, "proc/sys/kernel/osrelease", line, sizeof(line)))
+    if (!sys_line(p->root, line, sizeof(line), "proc/sys/kernel/osrelease"))
         fact_set_text(host, "kernel", line);
-    else if (!tree_line(&p->tree, "proc/version", line, sizeof(line)) &&
+    else if (!sys_line(p->root, line, sizeof(line), "proc/version") &&
              sscanf(line, "Linux version %127s", release) == 1)
         fact_set_text(host, "kernel", release);
     else
@@ -35,11 +35,11 @@ static void host_kernel(struct probe *p, json_t *host)
 static void host_architecture(struct probe *p, json_t *host)
 {
     struct utsname name;
-    char line[TREE_LINE];
+    char line[SYS_LINE];
 
-    if (p->tree.live && !uname(&name))
+    if (!p->root && !uname(&name))
         fact_set_text(host, "architecture", name.machine);
-    else if (!tree_line(&p->tree, "proc/sys/kernel/arch", line, sizeof(line)))
+    else if (!sys_line(p->root, line, sizeof(line), "proc/sys/kernel/arch"))
         fact_set_text(host, "architecture", line);
     else
         fact_set_unknown(host, "architecture", "/proc/sys/kernel/arch: not there");
@@ -51,7 +51,7 @@ static void host_distro(struct probe *p, json_t *host)
     char text[4096], *at;
 
     for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
-        if (tree_read(&p->tree, files[i], text, sizeof(text), NULL))
+        if (sys_read(p->root, text, sizeof(text), NULL, "%s", files[i]))
             continue;
         at = strstr(text, "PRETTY_NAME=");
         if (!at || (at != text && at[-1] != '\n'))
@@ -111,7 +111,7 @@ static bool option_matters(const char *word)
 static void host_kernel_options(struct probe *p, json_t *host)
 {
     char text[4096], *save = NULL;
-    int rc = tree_read(&p->tree, "proc/cmdline", text, sizeof(text), NULL);
+    int rc = sys_read(p->root, text, sizeof(text), NULL, "proc/cmdline");
     json_t *options;
 
     if (rc) {
@@ -131,8 +131,7 @@ static void host_mitigations(struct probe *p, json_t *host)
 {
     static const char base[] = "sys/devices/system/cpu/vulnerabilities";
     struct names names;
-    char line[TREE_LINE];
-    int rc = tree_list(&p->tree, base, &names);
+    int rc = sys_list(p->root, &names, "%s", base);
     json_t *all;
 
     if (rc) {
@@ -140,44 +139,41 @@ static void host_mitigations(struct probe *p, json_t *host)
         return;
     }
     all = fact_object(host, "mitigations");
-    for (size_t i = 0; i < names.count; i++) {
-        rc = tree_line_at(&p->tree, base, names.name[i], line, sizeof(line));
-        fact_set_text_or(all, names.name[i], rc ? NULL : line, "/%s/%s: %s", base, names.name[i],
-                         fact_errno(rc));
-    }
+    for (size_t i = 0; i < names.count; i++)
+        fact_set_file(p, all, names.name[i], FACT_LINE, "%s/%s", base, names.name[i]);
     names_free(&names);
 }
 
-#define CLOCKSOURCE "sys/devices/system/clocksource/clocksource0"
-
 static void probe_host(struct probe *p)
 {
+    /* Who made the machine. Serial numbers and UUIDs stand beside these files and are left there. */
+    static const struct fact_file made[] = {{"vendor", "sys_vendor", FACT_LINE},
+                                            {"product", "product_name", FACT_LINE},
+                                            {"bios", "bios_version", FACT_LINE}};
+    static const struct fact_file clock[] = {{"clocksource", "current_clocksource", FACT_LINE},
+                                             {"clocksources", "available_clocksource", FACT_WORDS}};
     json_t *host = fact_object(p->machine, "host");
 
-    fact_set_line(host, "hostname", &p->tree, "proc/sys/kernel/hostname");
-    /* Who made the machine. Serial numbers and UUIDs stand beside these files and are left there. */
-    fact_set_line(host, "vendor", &p->tree, "sys/class/dmi/id/sys_vendor");
-    fact_set_line(host, "product", &p->tree, "sys/class/dmi/id/product_name");
-    fact_set_line(host, "bios", &p->tree, "sys/class/dmi/id/bios_version");
+    fact_set_file(p, host, "hostname", FACT_LINE, "proc/sys/kernel/hostname");
+    fact_set_files(p, host, "sys/class/dmi/id", FACT_FILES(made));
     host_kernel(p, host);
     host_architecture(p, host);
     host_distro(p, host);
     host_kernel_options(p, host);
-    fact_set_line(host, "clocksource", &p->tree, CLOCKSOURCE "/current_clocksource");
-    fact_set_words(host, "clocksources", &p->tree, CLOCKSOURCE "/available_clocksource");
+    fact_set_files(p, host, "sys/devices/system/clocksource/clocksource0", FACT_FILES(clock));
     host_mitigations(p, host);
 }
 
 /* Puts the parts together in a fixed order, so that the object's keys always stand alike. */
 
-enum { SCHEMA = 3 };
+enum { SCHEMA = 3, ABSENT_MAX = 4 << 20 };
 
 static void probe_all(struct probe *p)
 {
     fact_set_number(p->machine, "probe_schema", SCHEMA);
-    fact_set_text(p->machine, "source", p->tree.live ? "this machine" : "recorded tree");
+    fact_set_text(p->machine, "source", !p->root ? "this machine" : "recorded tree");
     probe_host(p);
-    p->pci_rc = pci_load(&p->tree, &p->pci);
+    p->pci_rc = pci_load(p, &p->pci);
     probe_virtualization(p);
     probe_cpu(p);
     probe_topology(p);
@@ -189,71 +185,100 @@ static void probe_all(struct probe *p)
     probe_rdma(p);
     probe_gpus(p);
     probe_proximity(p);
-    if (!p->tree.live)
-        probe_again(&p->tree, "plumb/later/", p->machine);
+    if (p->root)
+        probe_again(p, "plumb/later/", p->machine);
 }
 
 int probe_machine(const char *sysroot, json_t **machine)
 {
-    struct probe p = {.machine = json_object()};
-    int rc = tree_open(&p.tree, sysroot);
+    struct probe p = {.root = sysroot && *sysroot ? sysroot : NULL};
+    struct stat st;
+    int rc = sys_stat(p.root, &st, ".");
 
     *machine = NULL;
-    if (!rc && !tree_exists(&p.tree, "sys") && !tree_exists(&p.tree, "proc"))
+    if (!rc && !sys_exists(p.root, "sys") && !sys_exists(p.root, "proc"))
         rc = -ENODATA;
-    if (!rc)
-        probe_all(&p);
-    tree_close(&p.tree);
-    pci_free(p.pci);
     if (rc)
-        json_decref(p.machine);
-    else
-        *machine = p.machine;
-    return rc;
+        return rc;
+    if (p.root) {
+        char *text = xrealloc(NULL, ABSENT_MAX), *save = NULL;
+
+        p.absent = json_object();
+        sys_read(p.root, text, ABSENT_MAX, NULL, "plumb/absent");
+        for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+            json_object_set_new(p.absent, line, json_true());
+        free(text);
+    }
+    *machine = p.machine = json_object();
+    probe_all(&p);
+    json_decref(p.absent);
+    pci_free(p.pci);
+    return 0;
 }
 
 /* ---- plumb probe [--json] [--sysroot DIR] ---- */
 
-static const char usage[] =
-    "plumb probe: what this machine is\n"
-    "\n"
-    "usage: plumb probe [--json] [--sysroot DIR | --watch TIME]\n"
-    "\n"
-    "Shows processor, memory, PCI links, network and GPUs of this machine, whether it is virtual "
-    "(and the\n"
-    "evidence), and faults that limit the results.\n"
-    "\n"
-    "  --json         one JSON object on stdout instead of the table (keys: docs/probe.md)\n"
-    "  --sysroot DIR  read a tree recorded by scripts/record-machine, not this machine\n"
-    "  --watch TIME   read the counters again after TIME, such as 1s, and add how they grew\n"
-    "  --help         show this text\n"
-    "\n"
-    "exit status: 0 good, 2 usage error, 4 incomplete: the processor could not be read, or the "
-    "output\n"
-    "could not be written completely\n";
+struct options {
+    const char *sysroot;
+    uint64_t watch_ns;
+    bool json, help;
+};
 
-static int probe_and_show(const char *sysroot, uint64_t watch_ns, bool json)
+#define AT(member) offsetof(struct options, member)
+
+static const struct opt table[] = {
+    {OPTION("json", OPT_FLAG, json, NULL,
+            "one JSON object on stdout instead of the table (keys: docs/probe.md)")},
+    {OPTION("sysroot", OPT_STRING, sysroot, "DIR",
+            "read a tree recorded by scripts/record-machine, not this machine")},
+    {OPTION("watch", OPT_DURATION, watch_ns, "TIME",
+            "read the counters again after TIME, such as 1s, and add how they grew")},
+    {OPTION("help", OPT_FLAG, help, NULL, "show this text"), .letter = 'h'},
+    {.name = NULL},
+};
+
+static void print_help(const struct opts *o)
 {
+    puts("plumb probe: what this machine is\n"
+         "\n"
+         "usage: plumb probe [--json] [--sysroot DIR | --watch TIME]\n"
+         "\n"
+         "Shows processor, memory, PCI links, network and GPUs of this machine, whether it is\n"
+         "virtual (and the evidence), and faults that limit the results.\n");
+    opts_help(o, stdout);
+    puts("\n"
+         "exit status: 0 good, 2 usage error, 4 incomplete: the processor could not be read, or\n"
+         "the output could not be written completely");
+}
+
+static int run(const struct opts *o, void *context)
+{
+    const struct options *options = context;
+    const char *sysroot = options->sysroot;
     bool complete;
     json_t *machine;
-    int rc = probe_machine(sysroot, &machine);
+    int rc = -EINVAL;
 
-    if (rc) {
+    if (o->n_args)
+        fprintf(stderr, "plumb probe: unexpected '%s'; probe takes options only\n", o->args[0]);
+    else if (sysroot && !*sysroot)
+        fprintf(stderr, "plumb probe: --sysroot needs a folder\n");
+    else if ((rc = probe_machine(sysroot, &machine)))
         fprintf(stderr,
-                "plumb probe: cannot read \"%s\": %s; give the folder that holds the tree's "
-                "\"sys\" and \"proc\"\n",
+                "plumb probe: cannot read '%s': %s; give the folder that holds the tree's 'sys' "
+                "and 'proc'\n",
                 sysroot ? sysroot : "/", rc == -ENODATA ? "it holds neither" : strerror(-rc));
+    if (rc)
         return EXIT_USAGE;
-    }
-    if (watch_ns && !sysroot) /* a recording has a second reading of its own */
-        probe_watch(machine, (double)watch_ns / 1e9);
-    if (json) {
+    if (options->watch_ns && !sysroot) /* a recording has a second reading of its own */
+        probe_watch(machine, (double)options->watch_ns / 1e9);
+    if (options->json) {
         rc = json_dumpf(machine, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
         putchar('\n');
     } else {
         rc = probe_print(stdout, machine);
     }
-    complete = json_is_integer(json_object_get(json_object_get(machine, "cpu"), "threads"));
+    complete = json_is_integer(fact_at(machine, "cpu.threads"));
     json_decref(machine);
     if (!complete)
         fprintf(stderr,
@@ -263,48 +288,16 @@ static int probe_and_show(const char *sysroot, uint64_t watch_ns, bool json)
 
 int cmd_probe(int argc, char **argv)
 {
-    static const struct option options[] = {{"json", no_argument, NULL, 'j'},
-                                            {"sysroot", required_argument, NULL, 's'},
-                                            {"watch", required_argument, NULL, 'w'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
-    const char *sysroot = NULL;
-    uint64_t watch_ns = 0;
-    bool json = false;
-    int option;
+    struct options options = {.sysroot = NULL};
+    const struct command command = {.name = "probe",
+                                    .table = table,
+                                    .options = &options,
+                                    .help = &options.help,
+                                    .print_help = print_help,
+                                    .run = run,
+                                    .context = &options};
 
-    optind = 0; /* main has used getopt before us, or a test has */
-    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-        switch (option) {
-        case 'j':
-            json = true;
-            break;
-        case 's':
-            sysroot = optarg;
-            break;
-        case 'w':
-            if (units_parse_duration(optarg, &watch_ns)) {
-                fprintf(stderr, "plumb probe: --watch \"%s\": give a time, such as 1s\n", optarg);
-                return EXIT_USAGE;
-            }
-            break;
-        case 'h':
-            fputs(usage, stdout);
-            return EXIT_GOOD;
-        default:
-            fputs("plumb probe: see \"plumb probe --help\"\n", stderr);
-            return EXIT_USAGE;
-        }
-    }
-    if (optind < argc) {
-        fprintf(stderr, "plumb probe: unexpected \"%s\"; probe takes options only\n", argv[optind]);
-        return EXIT_USAGE;
-    }
-    if (sysroot && !*sysroot) {
-        fprintf(stderr, "plumb probe: --sysroot needs a folder\n");
-        return EXIT_USAGE;
-    }
-    return probe_and_show(sysroot, watch_ns, json);
+    return command_run(&command, argc, argv);
 }
 
 /* ---- The variables of the environment that steer libraries ---- */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which of a host's processes of one job this is, as its launcher tells by variables. See probe.h. */
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,36 +34,19 @@ static const char *value_of(const char *const *variables, const char *name)
     return "";
 }
 
-static const struct launcher *find_launcher(const char *const *variables)
-{
-    for (size_t i = 0; i < sizeof(launchers) / sizeof(*launchers); i++)
-        if (digits_number(value_of(variables, launchers[i].local)) >= 0 &&
-            (!launchers[i].only_with || *value_of(variables, launchers[i].only_with)))
-            return &launchers[i];
-    return NULL;
-}
-
 /* ---- The others */
 
 static bool read_status(long pid, const char *field, char *value, size_t size)
 {
-    char path[64], text[8192];
-    size_t n;
-    FILE *f;
+    char text[8192];
 
-    snprintf(path, sizeof(path), "/proc/%ld/status", pid);
-    f = fopen(path, "re");
-    if (!f)
-        return false;
-    n = fread(text, 1, sizeof(text) - 1, f);
-    fclose(f);
-    text[n] = '\0';
-    return text_field(text, field, value, size);
+    return !sys_read(NULL, text, sizeof(text), NULL, "proc/%ld/status", pid) &&
+           text_field(text, field, value, size);
 }
 
 static bool is_same_program(long pid, const char *own)
 {
-    char path[64], program[TREE_PATH];
+    char path[64], program[SYS_PATH];
     ssize_t n;
 
     snprintf(path, sizeof(path), "/proc/%ld/exe", pid);
@@ -80,19 +62,18 @@ static bool is_same_program(long pid, const char *own)
 static json_t *ask_peers(const char *own)
 {
     json_t *peers = json_array();
-    DIR *dir = opendir("/proc");
-    struct dirent *entry;
-    char text[TREE_LINE];
+    struct names names;
+    char text[SYS_LINE];
 
-    while (dir && (entry = readdir(dir))) {
-        long pid = (long)digits_number(entry->d_name);
+    sys_list(NULL, &names, "proc");
+    for (size_t i = 0; i < names.count; i++) {
+        long pid = (long)digits_number(names.name[i]);
 
         if (pid > 0 && read_status(pid, "PPid", text, sizeof(text)) && atol(text) == getppid() &&
             is_same_program(pid, own) && read_status(pid, "Cpus_allowed_list", text, sizeof(text)))
             json_array_append_new(peers, fact_text(text));
     }
-    if (dir)
-        closedir(dir);
+    names_free(&names);
     return peers;
 }
 
@@ -102,29 +83,34 @@ enum { TRIES = 50, TRY_NS = 10 * 1000 * 1000 };
 static void set_peers(json_t *rank, long long size)
 {
     const struct timespec pause = {.tv_nsec = TRY_NS};
-    char own[TREE_PATH];
+    char own[SYS_PATH];
     ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
     json_t *peers = NULL;
+    long long seen = -1;
 
     own[n < 0 ? 0 : n] = '\0';
-    for (int i = 0; i < TRIES; i++) {
+    for (int i = 0; i < TRIES && seen < size; i++) {
+        if (i)
+            nanosleep(&pause, NULL);
         json_decref(peers);
         peers = ask_peers(own);
-        if ((long long)json_array_size(peers) >= size)
-            break;
-        nanosleep(&pause, NULL);
+        seen = (long long)json_array_size(peers);
     }
-    fact_set_if(rank, "peers", (long long)json_array_size(peers) == size, peers,
-                "%zu of %lld processes of this host were seen", json_array_size(peers), size);
+    fact_set_if(rank, "peers", seen == size, peers, "%lld of %lld processes of this host were seen",
+                seen, size);
 }
 
 json_t *probe_rank(const char *const *variables)
 {
-    const struct launcher *launcher = variables ? find_launcher(variables) : NULL;
+    const struct launcher *launcher = NULL;
     const char *visible;
     long long size;
     json_t *rank;
 
+    for (size_t i = 0; variables && !launcher && i < sizeof(launchers) / sizeof(*launchers); i++)
+        if (digits_number(value_of(variables, launchers[i].local)) >= 0 &&
+            (!launchers[i].only_with || *value_of(variables, launchers[i].only_with)))
+            launcher = &launchers[i];
     if (!launcher)
         return NULL;
     rank = json_object();

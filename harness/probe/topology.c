@@ -25,150 +25,80 @@ enum shape { SHAPE_CORES, SHAPE_PACKAGES, SHAPE_CACHES };
 
 enum { MASK = 16384, INDEXES_MAX = 16 };
 
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static size_t distinct(struct names *masks)
-{
-    size_t count = 0;
-
-    if (masks->count)
-        qsort(masks->name, masks->count, sizeof(*masks->name), by_text);
-    for (size_t i = 0; i < masks->count; i++)
-        count += i == 0 || strcmp(masks->name[i], masks->name[i - 1]) != 0;
-    return count;
-}
-
-static void say_lacking(char *lacking, const char *path, int rc)
-{
-    if (!lacking[0])
-        snprintf(lacking, TREE_LINE, "/%.160s: %.60s", path, fact_errno(rc));
-}
-
 /* Adds the mask in a file, with a label before it; masks of machines with many CPUs are long. */
-static int add_mask(const struct tree *tree, struct names *masks, const char *label,
-                    const char *path)
+static int add_mask(const struct probe *p, json_t *masks, const char *label, const char *folder,
+                    const char *file)
 {
     char text[MASK], entry[MASK + 64];
-    int rc = tree_read(tree, path, text, sizeof(text), NULL);
+    int rc = sys_read(p->root, text, sizeof(text), NULL, "%s/%s", folder, file);
 
     text[strcspn(text, "\n")] = '\0';
     if (!rc && !text[0])
         rc = -ENODATA;
-    if (!rc) {
-        snprintf(entry, sizeof(entry), "%s%s", label, text);
-        names_add(masks, entry);
-    }
+    snprintf(entry, sizeof(entry), "%s%s", label, text);
+    if (!rc)
+        json_object_set_new(masks, entry, json_true());
     return rc;
 }
 
-/* Under its name of today or the one before Linux 5.2. */
-static void add_topology(const struct tree *tree, const char *cpu, const char *file,
-                         const char *older, struct names *masks)
-{
-    struct path folder = tree_join(tree_join(CPUS, cpu).s, "topology");
-
-    if (add_mask(tree, masks, "", tree_join(folder.s, file).s))
-        add_mask(tree, masks, "", tree_join(folder.s, older).s);
-}
-
-static void add_cache(const struct tree *tree, const char *index, struct names *masks,
-                      char *lacking)
+static void add_cache(const struct probe *p, const char *index, json_t *masks, char *lacking)
 {
     char label[64], level[16], type[32];
-    struct path map = tree_join(index, "shared_cpu_map");
-    int rc = tree_line_at(tree, index, "type", type, sizeof(type));
+    const char *file = "type";
+    int rc = sys_line(p->root, type, sizeof(type), "%s/type", index);
 
-    if (rc) {
-        say_lacking(lacking, tree_join(index, "type").s, rc);
+    if (!rc && strcmp(type, "Data") != 0 && strcmp(type, "Unified") != 0)
         return;
+    if (!rc)
+        rc = sys_line(p->root, level, sizeof(level), "%s/%s", index, file = "level");
+    if (!rc) {
+        snprintf(label, sizeof(label), "%s %s ", level, type);
+        rc = add_mask(p, masks, label, index, file = "shared_cpu_map");
     }
-    if (strcmp(type, "Data") != 0 && strcmp(type, "Unified") != 0)
-        return;
-    rc = tree_line_at(tree, index, "level", level, sizeof(level));
-    if (rc) {
-        say_lacking(lacking, tree_join(index, "level").s, rc);
-        return;
-    }
-    snprintf(label, sizeof(label), "%s %s ", level, type);
-    rc = add_mask(tree, masks, label, map.s);
-    if (rc)
-        say_lacking(lacking, map.s, rc);
-}
-
-static void add_caches(const struct tree *tree, const char *cpu, struct names *masks, char *lacking)
-{
-    struct path folder = tree_join(tree_join(CPUS, cpu).s, "cache");
-    struct names names;
-
-    tree_list(tree, folder.s, &names);
-    for (size_t i = 0; i < names.count && i < INDEXES_MAX; i++)
-        if (!strncmp(names.name[i], "index", 5))
-            add_cache(tree, tree_join(folder.s, names.name[i]).s, masks, lacking);
-    names_free(&names);
-}
-
-/* "cpu12" of an online CPU; the folders beside it are cpufreq and cpuidle. */
-static bool is_cpu(const char *name)
-{
-    return !strncmp(name, "cpu", 3) && digits_number(name + 3) >= 0;
+    if (rc && !lacking[0])
+        snprintf(lacking, SYS_LINE, "/%.160s: %.60s", path_join(index, file).s, fact_errno(rc));
 }
 
 /* How many different sets of CPUs the files of all CPUs name for cores, packages, or data and
- * unified caches (each level by itself). lacking, of TREE_LINE bytes: the first file that should be
+ * unified caches (each level by itself). lacking, of SYS_LINE bytes: the first file that should be
  * there and could not be read, with why; "" where there is none. */
-static size_t shape_masks(const struct tree *tree, enum shape shape, char *lacking)
+static size_t shape_masks(const struct probe *p, enum shape shape, char *lacking)
 {
-    struct names cpus, masks = {0};
+    /* The file's name of today, and the one before Linux 5.2. */
+    static const char *const files[][2] = {[SHAPE_CORES] = {"core_cpus", "thread_siblings"},
+                                           [SHAPE_PACKAGES] = {"package_cpus", "core_siblings"}};
+    json_t *masks = json_object();
+    struct names cpus, indexes;
     size_t count;
 
     lacking[0] = '\0';
-    tree_list(tree, CPUS, &cpus);
+    sys_list(p->root, &cpus, CPUS);
     for (size_t i = 0; i < cpus.count; i++) {
-        if (!is_cpu(cpus.name[i]))
+        struct path folder = path_join(path_join(CPUS, cpus.name[i]).s,
+                                       shape == SHAPE_CACHES ? "cache" : "topology");
+
+        /* "cpu12" of an online CPU; the folders beside it are cpufreq and cpuidle. */
+        if (strncmp(cpus.name[i], "cpu", 3) || digits_number(cpus.name[i] + 3) < 0)
             continue;
-        if (shape == SHAPE_CORES)
-            add_topology(tree, cpus.name[i], "core_cpus", "thread_siblings", &masks);
-        else if (shape == SHAPE_PACKAGES)
-            add_topology(tree, cpus.name[i], "package_cpus", "core_siblings", &masks);
-        else
-            add_caches(tree, cpus.name[i], &masks, lacking);
+        if (shape != SHAPE_CACHES) {
+            if (add_mask(p, masks, "", folder.s, files[shape][0]))
+                add_mask(p, masks, "", folder.s, files[shape][1]);
+            continue;
+        }
+        sys_list(p->root, &indexes, "%s", folder.s);
+        for (size_t k = 0; k < indexes.count && k < INDEXES_MAX; k++)
+            if (!strncmp(indexes.name[k], "index", 5))
+                add_cache(p, path_join(folder.s, indexes.name[k]).s, masks, lacking);
+        names_free(&indexes);
     }
-    count = distinct(&masks);
+    count = json_object_size(masks);
     names_free(&cpus);
-    names_free(&masks);
+    json_decref(masks);
     return count;
 }
 
-enum { CPUS_MAX = 65536, FILE_MAX = 65536, CPUINFO_MAX = 64 << 20, DEPTH_MAX = 8 };
+enum { CPUS_MAX = 65536, FILE_MAX = 65536, CPUINFO_MAX = 64 << 20, DEPTH_MAX = 9 };
 #define NODES "sys/devices/system/node"
-
-/*
- * hwloc follows links as the kernel does, out of the tree if they lead there. A path is sound where
- * that is the very thing that the walk inside the tree finds. -ENOENT: nothing there for hwloc.
- */
-static int vet_path(const struct tree *tree, const char *path, struct stat *st)
-{
-    struct stat outside;
-
-    if (fstatat(tree->fd, path, &outside, 0))
-        return -ENOENT;
-    if (tree_stat(tree, path, st) || st->st_dev != outside.st_dev || st->st_ino != outside.st_ino)
-        return -EXDEV;
-    return 0;
-}
-
-static int vet_file(const struct tree *tree, const char *path, off_t limit)
-{
-    struct stat st;
-    int rc = vet_path(tree, path, &st);
-
-    if (rc)
-        return rc == -ENOENT ? 0 : rc;
-    return S_ISREG(st.st_mode) && st.st_size <= limit ? 0 : -EINVAL;
-}
 
 /* Names such as cpu12 must carry a sane number: hwloc sizes its sets by it. Others, such as a
  * device tree's 24091000.qcom, are addresses. */
@@ -181,52 +111,45 @@ static bool number_is_sane(const char *name)
     return strtoul(name + letters, NULL, 10) < CPUS_MAX;
 }
 
-static int vet_folder(const struct tree *tree, const char *path, int depth);
-
-/* Links to folders are not followed: nothing hwloc reads here lies behind one. */
-static int vet_entry(const struct tree *tree, const char *path, int depth)
+/*
+ * hwloc follows links as the kernel does, out of the tree if they lead there. A path is sound where
+ * that is the very thing that is found inside the tree, a file no larger than the limit, or a folder
+ * of such. Links to folders are not followed further down: nothing hwloc reads here lies behind one.
+ * 0 also where nothing is there. depth: so many folders below it may be looked at; -1: it must be a
+ * file.
+ */
+static int vet(const struct probe *p, const char *path, off_t limit, int depth)
 {
-    struct stat st;
-    int rc = vet_path(tree, path, &st);
+    struct path there = path_join(p->root, path);
+    struct stat st, outside, self;
+    struct names names;
+    int rc;
 
-    if (rc)
-        return rc == -ENOENT ? 0 : rc;
-    if (!S_ISDIR(st.st_mode))
-        return vet_file(tree, path, FILE_MAX);
-    if (tree_is_link(tree, path))
+    if (stat(there.s, &outside) || lstat(there.s, &self))
         return 0;
-    return depth ? vet_folder(tree, path, depth - 1) : -ELOOP;
-}
-
-static int vet_folder(const struct tree *tree, const char *path, int depth)
-{
-    struct names names = {0};
-    struct stat st;
-    int rc = vet_path(tree, path, &st);
-
-    if (!rc)
-        rc = tree_list(tree, path, &names);
-    if (!rc && names.count >= TREE_NAMES)
+    if (sys_stat(p->root, &st, "%s", path) || st.st_dev != outside.st_dev ||
+        st.st_ino != outside.st_ino)
+        return -EXDEV;
+    if (!S_ISDIR(st.st_mode))
+        return S_ISREG(st.st_mode) && st.st_size <= limit ? 0 : -EINVAL;
+    if (depth < 0)
+        return -EINVAL;
+    if (depth < DEPTH_MAX && S_ISLNK(self.st_mode))
+        return 0;
+    if (!depth)
+        return -ELOOP;
+    rc = sys_list(p->root, &names, "%s", path);
+    if (!rc && names.count >= SYS_NAMES)
         rc = -EINVAL; /* there may be more, unseen */
     for (size_t i = 0; !rc && i < names.count; i++)
         rc = number_is_sane(names.name[i])
-                 ? vet_entry(tree, tree_join(path, names.name[i]).s, depth)
+                 ? vet(p, path_join(path, names.name[i]).s, FILE_MAX, depth - 1)
                  : -EINVAL;
     names_free(&names);
-    return rc == -ENOENT ? 0 : rc;
+    return rc;
 }
 
-static int vet_list(const struct tree *tree, const char *folder)
-{
-    char line[TREE_LINE];
-    int rc = tree_line_at(tree, folder, "online", line, sizeof(line));
-
-    if (rc)
-        return rc == -ENOENT ? 0 : rc;
-    return cpulist_count(line, CPUS_MAX) < 0 ? -EINVAL : 0;
-}
-
-static int vet(const struct tree *tree)
+static int vet_all(const struct probe *p)
 {
     static const char *const files[] = {"proc/mounts", "proc/meminfo", "proc/self/cpuset",
                                         "proc/self/cgroup", "proc/hwloc-nofile-info"};
@@ -238,14 +161,17 @@ static int vet(const struct tree *tree)
                                           "sys/bus/dax/devices",
                                           "proc/driver/nvidia/gpus",
                                           "proc/device-tree"};
-    int rc = vet_file(tree, "proc/cpuinfo", CPUINFO_MAX);
+    int rc = vet(p, "proc/cpuinfo", CPUINFO_MAX, -1);
+    char line[SYS_LINE];
 
     for (size_t i = 0; !rc && i < sizeof(files) / sizeof(*files); i++)
-        rc = vet_file(tree, files[i], FILE_MAX);
-    rc = rc ? rc : vet_list(tree, CPUS);
-    rc = rc ? rc : vet_list(tree, NODES);
+        rc = vet(p, files[i], FILE_MAX, -1);
+    for (size_t i = 0; !rc && i < 2; i++) { /* the lists of CPUs and nodes that are online */
+        rc = sys_line(p->root, line, sizeof(line), "%s/online", folders[i]);
+        rc = rc == -ENOENT ? 0 : !rc && cpus_count(line) < 0 ? -EINVAL : rc;
+    }
     for (size_t i = 0; !rc && i < sizeof(folders) / sizeof(*folders); i++)
-        rc = vet_folder(tree, folders[i], DEPTH_MAX);
+        rc = vet(p, folders[i], FILE_MAX, DEPTH_MAX);
     return rc;
 }
 
@@ -264,16 +190,15 @@ static void environment_swap(const char *name, const char *value, char **before)
 
 /* hwloc takes another root only from the environment. "linux,stop": never our own machine instead.
  */
-static int load_recorded(const struct tree *tree, hwloc_topology_t topology)
+static int load_recorded(const struct probe *p, hwloc_topology_t topology)
 {
     static const char *const names[] = {"HWLOC_FSROOT", "HWLOC_COMPONENTS", "HWLOC_HIDE_ERRORS"};
-    char root[64], *before[3];
-    const char *values[] = {root, "linux,stop", "2"};
-    int rc = vet(tree);
+    char *before[3];
+    const char *values[] = {p->root, "linux,stop", "2"};
+    int rc = vet_all(p);
 
     if (rc)
         return rc;
-    snprintf(root, sizeof(root), "/proc/self/fd/%d", tree->fd);
     for (size_t i = 0; i < 3; i++)
         environment_swap(names[i], values[i], &before[i]);
     rc = hwloc_topology_load(topology) ? -ENODATA : 0;
@@ -284,7 +209,7 @@ static int load_recorded(const struct tree *tree, hwloc_topology_t topology)
     return rc;
 }
 
-static int topology_load(const struct tree *tree, hwloc_topology_t *topology)
+static int topology_load(const struct probe *p, hwloc_topology_t *topology)
 {
     int rc;
 
@@ -293,11 +218,11 @@ static int topology_load(const struct tree *tree, hwloc_topology_t *topology)
         alloc_fail(1);
     hwloc_topology_set_flags(*topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
     hwloc_topology_set_io_types_filter(*topology, HWLOC_TYPE_FILTER_KEEP_NONE);
-    if (!tree->live)
-        rc = load_recorded(tree, *topology);
+    if (p->root)
+        rc = load_recorded(p, *topology);
     else
         rc = hwloc_topology_load(*topology) ? -ENODATA : 0;
-    if (!rc && !hwloc_topology_is_thissystem(*topology) != !tree->live)
+    if (!rc && !hwloc_topology_is_thissystem(*topology) != !!p->root)
         rc = -EREMOTE;
     if (rc)
         hwloc_topology_destroy(*topology);
@@ -322,9 +247,9 @@ static void set_count(struct probe *p, json_t *cpu, const char *key, hwloc_topol
 {
     hwloc_bitmap_t cpus = hwloc_bitmap_alloc();
     size_t count = covered(topology, type, cpus), masks;
-    char lacking[TREE_LINE] = "";
+    char lacking[SYS_LINE] = "";
 
-    masks = shape_masks(&p->tree, type == HWLOC_OBJ_CORE ? SHAPE_CORES : SHAPE_PACKAGES, lacking);
+    masks = shape_masks(p, type == HWLOC_OBJ_CORE ? SHAPE_CORES : SHAPE_PACKAGES, lacking);
     if (!count)
         fact_set_unknown(cpu, key, "the kernel does not say");
     else if (lacking[0])
@@ -340,18 +265,17 @@ static void set_count(struct probe *p, json_t *cpu, const char *key, hwloc_topol
 
 /* Before 5.20 Linux gave each cluster of an ARM device tree the id of a package. They are one chip
  * where their cores are of different types, or where the tree's map has clusters and no sockets. */
-static bool clusters_are_packages(const struct tree *tree)
+static bool clusters_are_packages(const struct probe *p)
 {
     char text[65536], first[32], part[32];
 
-    if (read_cpuinfo(tree, text, sizeof(text)) ||
-        !text_field(text, "CPU part", first, sizeof(first)))
+    if (read_cpuinfo(p, text, sizeof(text)) || !text_field(text, "CPU part", first, sizeof(first)))
         return false;
     for (const char *at = text; (at = strstr(at, "\nCPU part")) != NULL; at++)
         if (text_field(at + 1, "CPU part", part, sizeof(part)) && strcmp(part, first) != 0)
             return true;
-    return tree_exists(tree, "proc/device-tree/cpus/cpu-map/cluster0") &&
-           !tree_exists(tree, "proc/device-tree/cpus/cpu-map/socket0");
+    return sys_exists(p->root, "proc/device-tree/cpus/cpu-map/cluster0") &&
+           !sys_exists(p->root, "proc/device-tree/cpus/cpu-map/socket0");
 }
 
 /* ---- caches ---- */
@@ -427,7 +351,7 @@ static void check_level(struct probe *p, json_t *caches, hwloc_topology_t topolo
     json_t *cache;
     size_t i;
 
-    if (covered(topology, (hwloc_obj_type_t)level, cpus) && !p->tree.live &&
+    if (covered(topology, (hwloc_obj_type_t)level, cpus) && p->root &&
         !hwloc_bitmap_isequal(cpus, hwloc_get_root_obj(topology)->cpuset))
         json_array_foreach (caches, i, cache)
             if (fact_integer(cache, "level", 0) == level - HWLOC_OBJ_L1CACHE + 1)
@@ -439,8 +363,8 @@ static void check_level(struct probe *p, json_t *caches, hwloc_topology_t topolo
 static void add_caches_topology(struct probe *p, hwloc_topology_t topology)
 {
     json_t *caches = json_array();
-    char lacking[TREE_LINE] = "";
-    size_t masks = shape_masks(&p->tree, SHAPE_CACHES, lacking), objects = 0;
+    char lacking[SYS_LINE] = "";
+    size_t masks = shape_masks(p, SHAPE_CACHES, lacking), objects = 0;
 
     for (int level = HWLOC_OBJ_L1CACHE; level <= HWLOC_OBJ_L5CACHE; level++) {
         for (hwloc_obj_t o = NULL;
@@ -451,7 +375,7 @@ static void add_caches_topology(struct probe *p, hwloc_topology_t topology)
     if (!lacking[0] && masks != objects)
         snprintf(lacking, sizeof(lacking), "the files name %zu, of which %zu fit together", masks,
                  objects);
-    if (lacking[0] || (!objects && !tree_absent(&p->tree, CPUS "/cpu0/cache"))) {
+    if (lacking[0] || (!objects && !probe_absent(p, CPUS "/cpu0/cache"))) {
         fact_set_unknown(p->machine, "caches", "%s",
                          lacking[0] ? lacking : "/" CPUS "/cpu0/cache: not read");
         json_decref(caches);
@@ -477,7 +401,7 @@ void probe_topology(struct probe *p)
 {
     json_t *cpu = json_object_get(p->machine, "cpu");
     hwloc_topology_t topology;
-    int rc = topology_load(&p->tree, &topology);
+    int rc = topology_load(p, &topology);
 
     if (rc) {
         fact_set_unknown(cpu, "sockets|cores|threads", "%s", load_error(rc));
@@ -486,15 +410,15 @@ void probe_topology(struct probe *p)
         return;
     }
     set_count(p, cpu, "sockets", topology, HWLOC_OBJ_PACKAGE);
-    if (fact_integer(cpu, "sockets", 1) > 1 && clusters_are_packages(&p->tree))
+    if (fact_integer(cpu, "sockets", 1) > 1 && clusters_are_packages(p))
         fact_set_number(cpu, "sockets", 1);
     set_count(p, cpu, "cores", topology, HWLOC_OBJ_CORE);
     /* Each online CPU has a folder that hwloc counts; where the list names more, some were not read. */
     int count = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PU), online = -1;
-    char line[TREE_LINE];
+    char line[SYS_LINE];
 
-    if (!tree_line(&p->tree, CPUS "/online", line, sizeof(line)))
-        online = cpulist_count(line, CPUS_MAX);
+    if (!sys_line(p->root, line, sizeof(line), CPUS "/online"))
+        online = cpus_count(line);
     fact_set(cpu, "threads",
              count > 0 && (online < 0 || online == count) ? json_integer(count) : NULL,
              "%d of the %d CPUs online show a topology", count, online);

@@ -133,7 +133,7 @@ static const char dmi_id[] = "sys/class/dmi/id";
 
 static bool dmi_line(struct verdict *v, const char *file, char *line)
 {
-    int rc = tree_line_at(&v->p->tree, dmi_id, file, line, TREE_LINE);
+    int rc = sys_line(v->p->root, line, SYS_LINE, "%s/%s", dmi_id, file);
 
     if (rc)
         line[0] = '\0';
@@ -142,7 +142,7 @@ static bool dmi_line(struct verdict *v, const char *file, char *line)
 
 static void virt_look_dmi(struct verdict *v)
 {
-    char vendor[TREE_LINE], product[TREE_LINE], line[TREE_LINE];
+    char vendor[SYS_LINE], product[SYS_LINE], line[SYS_LINE];
     bool made = dmi_line(v, "sys_vendor", vendor), named = dmi_line(v, "product_name", product);
 
     v->dmi = made && named;
@@ -181,8 +181,7 @@ static void look_cpu_flag(struct verdict *v)
 {
     char text[65536], field[8192];
 
-    if (read_cpuinfo(&v->p->tree, text, sizeof(text)) ||
-        !text_field(text, "flags", field, sizeof(field)))
+    if (read_cpuinfo(v->p, text, sizeof(text)) || !text_field(text, "flags", field, sizeof(field)))
         return;
     v->x86 = true;
     v->flag = text_word(field, "hypervisor");
@@ -209,18 +208,18 @@ static void look_cpuid(struct verdict *v)
         {"VBoxVBoxVBox", "virtualbox", RANK_OWN}, {"ACRNACRNACRN", "acrn", RANK_OWN},
         {" lrpepyh vr", "parallels", RANK_OWN},
     };
-    char name[TREE_LINE] = "", signature[13];
+    char name[SYS_LINE] = "", signature[13];
 
     if (!v->flag)
         return;
-    if (!v->p->tree.live)
-        tree_line(&v->p->tree, "plumb/hypervisor-vendor", name, sizeof(name));
+    if (v->p->root)
+        sys_line(v->p->root, name, sizeof(name), "plumb/hypervisor-vendor");
     else if (!cpuid_hypervisor(signature))
         strcpy(name, signature);
     if (!name[0])
         return;
     fact_say(v->because, "%s: the hypervisor calls itself \"%s\"",
-             v->p->tree.live ? "CPUID leaf 0x40000000" : "lscpu, when recorded", name);
+             !v->p->root ? "CPUID leaf 0x40000000" : "lscpu, when recorded", name);
     for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
         if (!strcmp(name, known[i].signature))
             virt_propose(v, known[i].rank, known[i].name);
@@ -228,16 +227,16 @@ static void look_cpuid(struct verdict *v)
 
 static void look_xen(struct verdict *v)
 {
-    char line[TREE_LINE];
+    char line[SYS_LINE];
 
-    if (!tree_line(&v->p->tree, "sys/hypervisor/type", line, sizeof(line))) {
+    if (!sys_line(v->p->root, line, sizeof(line), "sys/hypervisor/type")) {
         fact_say(v->because, "/sys/hypervisor/type is \"%s\"", line);
         if (!strcmp(line, "xen"))
             virt_propose(v, RANK_OWN, "xen");
     }
-    if (!tree_line(&v->p->tree, "sys/hypervisor/guest_type", line, sizeof(line)))
+    if (!sys_line(v->p->root, line, sizeof(line), "sys/hypervisor/guest_type"))
         fact_say(v->because, "/sys/hypervisor/guest_type is \"%s\"", line);
-    if (!tree_line(&v->p->tree, "proc/xen/capabilities", line, sizeof(line)) &&
+    if (!sys_line(v->p->root, line, sizeof(line), "proc/xen/capabilities") &&
         strstr(line, "control_d")) {
         fact_say(v->because, "/proc/xen/capabilities has control_d: the control domain, which "
                              "holds the real devices");
@@ -259,9 +258,9 @@ static void look_acpi(struct verdict *v)
     size_t length;
 
     for (size_t t = 0; t < sizeof(tables) / sizeof(*tables); t++) {
-        struct path path = tree_join("sys/firmware/acpi/tables", tables[t]);
+        struct path path = path_join("sys/firmware/acpi/tables", tables[t]);
 
-        if (tree_read(&v->p->tree, path.s, header, sizeof(header), &length) || length < 16)
+        if (sys_read(v->p->root, header, sizeof(header), &length, "%s", path.s) || length < 16)
             continue;
         for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
             if (!memcmp(header + 10, known[i].maker, 6)) {
@@ -274,9 +273,9 @@ static void look_acpi(struct verdict *v)
 
 static void look_device_tree(struct verdict *v)
 {
-    char text[TREE_LINE];
+    char text[SYS_LINE];
 
-    if (tree_line(&v->p->tree, "proc/device-tree/hypervisor/compatible", text, sizeof(text)))
+    if (sys_line(v->p->root, text, sizeof(text), "proc/device-tree/hypervisor/compatible"))
         return;
     fact_say(v->because, "/proc/device-tree/hypervisor/compatible is \"%s\"", text);
     if (strstr(text, "kvm"))
@@ -287,10 +286,10 @@ static void look_device_tree(struct verdict *v)
 
 static void look_kernel(struct verdict *v)
 {
-    char line[TREE_LINE];
+    char line[SYS_LINE];
 
-    if (!tree_line(&v->p->tree, "sys/devices/system/clocksource/clocksource0/available_clocksource",
-                   line, sizeof(line))) {
+    if (!sys_line(v->p->root, line, sizeof(line),
+                  "sys/devices/system/clocksource/clocksource0/available_clocksource")) {
         if (text_word(line, "kvm-clock")) {
             fact_say(v->because, "the kernel offers the clock source kvm-clock");
             virt_propose(v, RANK_ENGINE, "kvm");
@@ -300,7 +299,7 @@ static void look_kernel(struct verdict *v)
             virt_propose(v, RANK_ENGINE, "hyper-v");
         }
     }
-    if (tree_exists(&v->p->tree, "sys/bus/vmbus/devices")) {
+    if (sys_exists(v->p->root, "sys/bus/vmbus/devices")) {
         fact_say(v->because, "/sys/bus/vmbus: Hyper-V's device bus");
         virt_propose(v, RANK_PRODUCT, "hyper-v");
     }
@@ -312,11 +311,11 @@ static void look_firecracker(struct verdict *v)
     char text[4096];
     bool mmio, generation;
 
-    if (!v->flag || v->rank >= RANK_PRODUCT || tree_exists(&v->p->tree, "sys/class/dmi/id"))
+    if (!v->flag || v->rank >= RANK_PRODUCT || sys_exists(v->p->root, "sys/class/dmi/id"))
         return;
-    mmio = !tree_read(&v->p->tree, "proc/cmdline", text, sizeof(text), NULL) &&
+    mmio = !sys_read(v->p->root, text, sizeof(text), NULL, "proc/cmdline") &&
            strstr(text, "virtio_mmio.device=4K@");
-    generation = tree_exists(&v->p->tree, "sys/bus/acpi/devices/VMGENCTR:00");
+    generation = sys_exists(v->p->root, "sys/bus/acpi/devices/VMGENCTR:00");
     if (mmio)
         fact_say(v->because,
                  "/proc/cmdline has virtio_mmio.device=4K@..., as Firecracker gives it");
@@ -344,7 +343,7 @@ static void look_pci(struct verdict *v)
     char text[160];
 
     if (!pci) {
-        if (!tree_absent(&v->p->tree, "sys/bus/pci/devices"))
+        if (!probe_absent(v->p, "sys/bus/pci/devices"))
             snprintf(v->unread, sizeof(v->unread), "/sys/bus/pci/devices");
         return;
     }
@@ -368,22 +367,21 @@ static void look_buses(struct verdict *v)
 {
     static const char *const buses[][2] = {{"sys/bus/virtio/devices", "a virtio device"},
                                            {"sys/bus/xen/devices", "a device on Xen's bus"}};
-    char driver[TREE_LINE], text[160];
+    char driver[SYS_LINE], text[160];
     struct names names;
 
     for (size_t i = 0; i < 2; i++) {
-        tree_list(&v->p->tree, buses[i][0], &names);
+        sys_list(v->p->root, &names, "%s", buses[i][0]);
         if (names.count) {
             snprintf(text, sizeof(text), "/%s has %s", buses[i][0], buses[i][1]);
             note_device(v, i ? "xen" : NULL, RANK_FAMILY, text);
         }
         names_free(&names);
     }
-    tree_list(&v->p->tree, "sys/class/net", &names);
+    sys_list(v->p->root, &names, "sys/class/net");
     for (size_t i = 0; i < names.count; i++) {
-        struct path nic = tree_join("sys/class/net", names.name[i]);
-
-        if (tree_link_at(&v->p->tree, nic.s, "device/driver", driver, sizeof(driver)) ||
+        if (sys_link(v->p->root, driver, sizeof(driver), "sys/class/net/%s/device/driver",
+                     names.name[i]) ||
             !net_guest_driver(driver))
             continue;
         snprintf(text, sizeof(text), "the network interface %.40s has the driver %.40s",

@@ -24,34 +24,21 @@ struct making {
     void *verdicts; /* NULL: no baseline was named */
 };
 
+#define AT(member) offsetof(struct options, member)
+
 static const struct opt report_table[] = {
-    {.name = "out",
-     .letter = 'o',
-     .type = OPT_STRING,
-     .offset = offsetof(struct options, out),
-     .arg = "DIR",
-     .help = "folder for report.html and plots/; default: the run folder, if there is one run"},
-    {.name = "baseline",
-     .letter = 'b',
-     .type = OPT_STRING,
-     .offset = offsetof(struct options, baseline),
-     .arg = "RUN",
-     .help = "a run, or a folder of runs, with which RUN is compared: adds the verdicts of plumb "
-             "compare"},
-    {.name = "markdown",
-     .type = OPT_STRING,
-     .offset = offsetof(struct options, markdown),
-     .arg = "FILE",
-     .help = "also write the answers and the table into FILE, as Markdown"},
-    {.name = "unfold",
-     .type = OPT_FLAG,
-     .offset = offsetof(struct options, unfold),
-     .help = "unfold the sections of the page, so that it is printed with them; not the rows"},
-    {.name = "help",
-     .letter = 'h',
-     .type = OPT_FLAG,
-     .offset = offsetof(struct options, help),
-     .help = "show this text"},
+    {OPTION("out", OPT_STRING, out, "DIR",
+            "folder for report.html and plots/; default: the run folder, if there is one run"),
+     .letter = 'o'},
+    {OPTION("baseline", OPT_STRING, baseline, "RUN",
+            "a run, or a folder of runs, with which RUN is compared: adds the verdicts of plumb "
+            "compare"),
+     .letter = 'b'},
+    {OPTION("markdown", OPT_STRING, markdown, "FILE",
+            "also write the answers and the table into FILE, as Markdown")},
+    {OPTION("unfold", OPT_FLAG, unfold, NULL,
+            "unfold the sections of the page, so that it is printed with them; not the rows")},
+    {OPTION("help", OPT_FLAG, help, NULL, "show this text"), .letter = 'h'},
     {.name = NULL},
 };
 

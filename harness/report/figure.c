@@ -73,25 +73,16 @@ static long long common_threads(const struct figure_drawing *d)
     return common && !units_parse_u64(common, &threads) && threads ? (long long)threads : 1;
 }
 
-static long long integer_of(const json_t *object, const char *key)
-{
-    return json_integer_value(json_object_get(object, key));
-}
-
 /* The caches of the first run's machine: as many of each as the threads, spread over the cores,
  * have for themselves. */
 static void add_caches(struct figure_drawing *d)
 {
     const struct plot *plot = &d->f->plot;
-    const json_t *machine = json_object_get(d->g->r->runs[0].meta, "machine");
-    const json_t *caches = json_object_get(machine, "caches");
     long long threads = common_threads(d);
-    json_t *cache;
-    size_t i;
 
-    json_array_foreach (caches, i, cache) {
-        long long level = integer_of(cache, "level"), size = integer_of(cache, "size_bytes");
-        long long n = integer_of(cache, "count");
+    FACT_EACH (fact_at(d->g->r->runs[0].meta, "machine.caches"), cache) {
+        long long level = fact_integer(cache, "level", 0),
+                  size = fact_integer(cache, "size_bytes", 0), n = fact_integer(cache, "count", 0);
         const char *text;
         char size_text[24];
         double at;

@@ -43,13 +43,9 @@ static bool is_measured(const struct headlines *h, const char *pipe)
 /* Does a machine of these runs have one, says its probe? */
 static bool has_gpu(const struct report *r)
 {
-    for (size_t i = 0; i < r->n_runs; i++) {
-        const json_t *machine = json_object_get(r->runs[i].meta, "machine");
-        const json_t *gpus = json_object_get(machine, "gpus");
-
-        if (json_array_size(json_object_get(gpus, "devices")))
+    for (size_t i = 0; i < r->n_runs; i++)
+        if (json_array_size(fact_at(r->runs[i].meta, "machine.gpus.devices")))
             return true;
-    }
     return false;
 }
 

@@ -287,7 +287,7 @@ static size_t index_of(const struct matrix *m, const char *name)
 
 static bool is_pair_of(const json_t *pair, const char *address)
 {
-    const char *a = meta_text(pair, "a"), *b = meta_text(pair, "b");
+    const char *a = fact_name(pair, "a"), *b = fact_name(pair, "b");
     size_t n = strcspn(address, "+");
 
     if (!*a || !*b || address[n] != '+')
@@ -299,17 +299,12 @@ static bool is_pair_of(const json_t *pair, const char *address)
 /* How the probe says that the two GPUs of a row are joined. */
 static const char *relation_of(struct report *r, size_t run, const char *address)
 {
-    const json_t *machine = json_object_get(r->runs[run].meta, "machine");
-    const json_t *pairs = json_object_get(json_object_get(machine, "gpus"), "pairs");
-    const json_t *pair;
-    size_t i;
-
-    json_array_foreach (pairs, i, pair) {
-        long long links = json_integer_value(json_object_get(pair, "nvlinks"));
+    FACT_EACH (fact_at(r->runs[run].meta, "machine.gpus.pairs"), pair) {
+        long long links = fact_integer(pair, "nvlinks", 0);
 
         if (is_pair_of(pair, address))
             return links > 0 ? pool_text(&r->pool, "%lld NVLink%s", links, links > 1 ? "s" : "")
-                             : meta_text(pair, "relation");
+                             : fact_name(pair, "relation");
     }
     return "";
 }

@@ -86,13 +86,6 @@ static const struct document_term terms[] = {
     {"TFLOP/s", "1e12 operations a second. A dense product has 2mnk."},
 };
 
-const char *meta_text(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
-}
-
 /* Has another parameter that is shown the same value? */
 static bool is_ambiguous(const struct report_bench *b, const struct report_case *c, size_t param)
 {

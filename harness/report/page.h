@@ -44,9 +44,6 @@ void page_again(const struct page *page);
 void page_hosts_line(const struct page *page, size_t run);  /* for the head */
 void page_hosts_table(const struct page *page, size_t run); /* for the machine's section */
 
-/* A string of run.json; "" where there is none. */
-const char *meta_text(const json_t *object, const char *key);
-
 /* A word as a shell takes it. */
 const char *shell_word(struct pool *pool, const char *word);
 

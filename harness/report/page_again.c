@@ -62,7 +62,7 @@ static void write_run(const struct page *page, size_t i)
 {
     const json_t *meta = page->r->runs[i].meta;
     struct pool *pool = &page->r->pool;
-    const char *command = command_of(pool, meta), *config = meta_text(meta, "config");
+    const char *command = command_of(pool, meta), *config = fact_name(meta, "config");
     static const char *const keys[][2] = {
         {"suite", "suite"},
         {"seed", "seed"},

@@ -16,13 +16,13 @@ static const json_t *hosts_of(const struct page *page, size_t run)
 
 static bool page_has_hosts(const struct page *page, size_t run)
 {
-    return json_array_size(json_object_get(hosts_of(page, run), "list")) > 0;
+    return json_array_size(fact_at(hosts_of(page, run), "list")) > 0;
 }
 
 /* "ssh", "mpirun", or the first word of --rsh. */
 static const char *launcher_of(struct pool *pool, const json_t *hosts)
 {
-    const char *rsh = meta_text(hosts, "rsh"), *name = meta_text(hosts, "launcher");
+    const char *rsh = fact_name(hosts, "rsh"), *name = fact_name(hosts, "launcher");
 
     rsh += strspn(rsh, " ");
     if (*rsh)
@@ -48,7 +48,7 @@ static const char *names_of(struct pool *pool, const json_t *list)
     size_t i;
 
     json_array_foreach (list, i, host)
-        text = add_name(pool, text, meta_text(host, "name"), i);
+        text = add_name(pool, text, fact_name(host, "name"), i);
     return and_more(pool, text, json_array_size(list));
 }
 
@@ -88,7 +88,7 @@ static const char *all_names(struct pool *pool, const json_t *list)
     size_t i;
 
     json_array_foreach (list, i, host)
-        text = pool_text(pool, "%s%s%s", text, i ? ";" : "", meta_text(host, "name"));
+        text = pool_text(pool, "%s%s%s", text, i ? ";" : "", fact_name(host, "name"));
     return text;
 }
 
@@ -96,10 +96,8 @@ static const char *all_names(struct pool *pool, const json_t *list)
 static long long ranks_on(const json_t *list)
 {
     long long sum = 0;
-    json_t *host;
-    size_t i;
 
-    json_array_foreach (list, i, host) {
+    FACT_EACH (list, host) {
         long long slots = json_integer_value(json_object_get(host, "slots"));
 
         if (slots < 1)
@@ -194,11 +192,10 @@ static const char *speed_text(struct pool *pool, double mbps)
 static const char *networks_text(struct pool *pool, const json_t *host)
 {
     const char *text = "";
-    json_t *network;
-    size_t i, n = 0;
+    size_t n = 0;
 
-    json_array_foreach (json_object_get(host, "networks"), i, network) {
-        const char *name = meta_text(network, "name");
+    FACT_EACH (json_object_get(host, "networks"), network) {
+        const char *name = fact_name(network, "name");
         const char *address =
             json_string_value(json_array_get(json_object_get(network, "addresses"), 0));
 
@@ -215,12 +212,12 @@ static const char *networks_text(struct pool *pool, const json_t *host)
 
 static void add_host(struct document_table *t, struct pool *pool, const json_t *host)
 {
-    const char *version = meta_text(host, "version"), *problem = meta_text(host, "problem");
+    const char *version = fact_name(host, "version"), *problem = fact_name(host, "problem");
     long long slots = json_integer_value(json_object_get(host, "slots"));
     struct cell *cells = document_row(t);
 
-    cells[0] = cell_text(meta_text(host, "name"));
-    cells[1] = cell_text(meta_text(host, "address"));
+    cells[0] = cell_text(fact_name(host, "name"));
+    cells[1] = cell_text(fact_name(host, "address"));
     cells[2] = cell_text(slots > 0 ? pool_text(pool, "%lld", slots) : "");
     cells[3] = cell_text(clock_text(pool, host));
     cells[4] = cell_text(networks_text(pool, host));
@@ -253,11 +250,8 @@ void page_hosts_table(const struct page *page, size_t run)
                                                      {.name = "this machine"},
                                                      {.name = "what it answered"}};
     const json_t *hosts = hosts_of(page, run);
-    const json_t *machine = json_object_get(page->r->runs[run].meta, "machine");
-    const char *name = meta_text(json_object_get(machine, "host"), "hostname");
+    const char *name = fact_name(page->r->runs[run].meta, "machine.host.hostname");
     struct pool *pool = &page->r->pool;
-    json_t *host;
-    size_t i;
 
     if (!page_has_hosts(page, run))
         return;
@@ -271,7 +265,7 @@ void page_hosts_table(const struct page *page, size_t run)
                *name ? name : "the machine");
     struct document *d = document_new(pool);
     struct document_table *t = document_table(d, columns, sizeof(columns) / sizeof(*columns));
-    json_array_foreach (json_object_get(hosts, "list"), i, host)
+    FACT_EACH (json_object_get(hosts, "list"), host)
         add_host(t, pool, host);
     document_write_html(d, page->out);
 }

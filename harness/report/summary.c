@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/report/facts.h"
 #include "harness/report/page.h"
 #include "harness/report/report.h"
 #include "harness/report/show.h"
@@ -56,18 +57,17 @@ static const char *test_name(const struct scene *s, size_t i)
 
 static const char *gpu_names(const struct scene *s, const json_t *machine)
 {
-    const json_t *devices = json_object_get(json_object_get(machine, "gpus"), "devices");
-    size_t n = json_array_size(devices);
-    const char *name = meta_text(json_array_get(devices, 0), "name"), *others = "";
+    const json_t *devices = fact_at(machine, "gpus.devices"), *first = json_array_get(devices, 0);
+    const char *name = fact_name(first, "name"), *others = "";
 
-    for (size_t i = 1; i < n; i++)
-        if (strcmp(meta_text(json_array_get(devices, i), "name"), name) != 0)
+    FACT_EACH (devices, gpu)
+        if (!fact_is(gpu, "name", name))
             others = " and others";
-    if (!n)
+    if (!first)
         return "";
-    return pool_text(
-        s->pool, "%zu x %s%s%s", n, *name ? name : "a GPU without a name", others,
-        strcmp(meta_text(json_array_get(devices, 0), "nature"), "simulated") ? "" : " (simulated)");
+    return pool_text(s->pool, "%zu x %s%s%s", json_array_size(devices),
+                     *name ? name : "a GPU without a name", others,
+                     fact_is(first, "nature", "simulated") ? " (simulated)" : "");
 }
 
 /* "Intel(R) Xeon(R) Processor" without its marks and its last word. */
@@ -84,40 +84,12 @@ static const char *without_marks(struct pool *pool, const char *name)
     return name;
 }
 
-/* What the control group allows. */
-static const json_t *limits_of(const json_t *machine)
-{
-    return json_object_get(json_object_get(machine, "virtualization"), "limits");
-}
-
-/* How many a list as "0-3,8" names; 0: it is none. */
-static double count_of_list(const char *list)
-{
-    double n = 0;
-
-    while (*list) {
-        char *end;
-        unsigned long first = strtoul(list, &end, 10), last = first;
-
-        if (end == list)
-            return 0;
-        if (*end == '-')
-            last = strtoul(end + 1, &end, 10);
-        n += last >= first ? (double)(last - first) + 1 : 0;
-        list = *end == ',' ? end + 1 : end;
-        if (*end && *end != ',')
-            return 0;
-    }
-    return n;
-}
-
 /* "64 CPUs", "2.5 of 64 CPUs" by a quota or a set of CPUs; "" where it is not known. */
 static const char *cpu_count(const struct scene *s, const json_t *machine)
 {
-    const json_t *cpu = json_object_get(machine, "cpu");
-    double n = json_number_value(json_object_get(cpu, "threads"));
-    double quota = json_number_value(json_object_get(limits_of(machine), "cpu_quota"));
-    double set = count_of_list(meta_text(limits_of(machine), "allowed_cpus"));
+    double n = fact_number(machine, "cpu.threads", 0);
+    double quota = fact_number(machine, "virtualization.limits.cpu_quota", 0);
+    double set = fact_cpus(fact_name(machine, "virtualization.limits.allowed_cpus"));
 
     if (!(n > 0))
         return "";
@@ -130,9 +102,8 @@ static const char *cpu_count(const struct scene *s, const json_t *machine)
 
 static const char *memory_size(const struct scene *s, const json_t *machine)
 {
-    const json_t *memory = json_object_get(machine, "memory");
-    double all = json_number_value(json_object_get(memory, "total_bytes"));
-    double allowed = json_number_value(json_object_get(limits_of(machine), "memory_bytes"));
+    double all = fact_number(machine, "memory.total_bytes", 0);
+    double allowed = fact_number(machine, "virtualization.limits.memory_bytes", 0);
 
     if (!(all > 0))
         return "";
@@ -142,42 +113,24 @@ static const char *memory_size(const struct scene *s, const json_t *machine)
                      all / GIB);
 }
 
-static const char *cpu_name(const struct scene *s, const json_t *cpu)
+static const char *cpu_name(const struct scene *s, const json_t *machine)
 {
-    const json_t *family = json_object_get(cpu, "family"), *model;
-    const char *text = without_marks(s->pool, meta_text(cpu, "model"));
-
-    model = json_object_get(cpu, "model_number");
+    const char *text = without_marks(s->pool, fact_name(machine, "cpu.model"));
     bool is_named = text[strcspn(text, "0123456789")]; /* "EPYC 9575F" needs no more */
+    long long family = fact_integer(machine, "cpu.family", -1),
+              model = fact_integer(machine, "cpu.model_number", -1);
 
     if (!*text)
         text = "CPU not known";
-    if (!is_named && json_is_integer(family) && json_is_integer(model))
-        text = pool_text(s->pool, "%s (family %lld, model %lld)", text, json_integer_value(family),
-                         json_integer_value(model));
-    return text;
-}
-
-/* "bare metal", "docker on bare metal", "docker, virtual: kvm" */
-static const char *nature(const struct scene *s, const json_t *machine)
-{
-    const json_t *virtualization = json_object_get(machine, "virtualization");
-    const char *name = meta_text(virtualization, "hypervisor");
-    const char *container = meta_text(virtualization, "container");
-    bool is_bare = !strcmp(name, "none");
-
-    if (*name)
-        name = is_bare ? "bare metal" : pool_text(s->pool, "virtual: %s", name);
-    if (!*container || !strcmp(container, "none"))
-        return name;
-    return is_bare ? pool_text(s->pool, "%s on %s", container, name)
-                   : show_joined(s->pool, container, name);
+    return is_named || family < 0 || model < 0
+               ? text
+               : pool_text(s->pool, "%s (family %lld, model %lld)", text, family, model);
 }
 
 static void answer_machine(const struct scene *s)
 {
-    const json_t *machine = json_object_get(s->r->runs[s->run].meta, "machine");
-    const char *text = cpu_name(s, json_object_get(machine, "cpu"));
+    const json_t *machine = fact_at(s->r->runs[s->run].meta, "machine");
+    const char *text = cpu_name(s, machine);
 
     text = show_joined(s->pool, text, cpu_count(s, machine));
     text = show_joined(s->pool, text, memory_size(s, machine));
@@ -207,7 +160,7 @@ static struct launches count_launches(const struct run_folder *run)
 /* "2026-11-23T12:02:03Z" without its seconds. */
 static const char *started(const struct scene *s, const json_t *meta)
 {
-    const char *time = meta_text(meta, "started_utc");
+    const char *time = fact_name(meta, "started_utc");
 
     return strlen(time) >= 16 ? pool_text(s->pool, "%.10s %.5s UTC", time, time + 11) : time;
 }
@@ -253,11 +206,11 @@ static const char *shared_text(const struct scene *s, const struct run_folder *r
 static void answer_run(const struct scene *s)
 {
     const struct run_folder *run = &s->r->runs[s->run];
-    const json_t *machine = json_object_get(run->meta, "machine");
-    const json_t *host = json_object_get(machine, "host");
-    const char *suite = meta_text(run->meta, "suite"), *name = meta_text(host, "hostname");
-    const char *kind = nature(s, machine), *text = *suite ? suite : "suite not named", *times;
-    size_t hosts = json_array_size(json_object_get(json_object_get(run->meta, "hosts"), "list"));
+    const char *suite = fact_name(run->meta, "suite"),
+               *name = fact_name(run->meta, "machine.host.hostname");
+    const char *kind = shown_nature(s->pool, fact_at(run->meta, "machine")),
+               *text = *suite ? suite : "suite not named", *times;
+    size_t hosts = json_array_size(fact_at(run->meta, "hosts.list"));
     struct launches n = count_launches(run);
 
     if (hosts)

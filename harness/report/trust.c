@@ -416,7 +416,7 @@ static bool is_left_out(const char *word)
 static const char *run_again(const struct answer *s)
 {
     const json_t *meta = s->r->runs[s->run].meta, *command = json_object_get(meta, "command");
-    const char *suite = meta_text(meta, "suite"), *text = "plumb";
+    const char *suite = fact_name(meta, "suite"), *text = "plumb";
 
     if (json_array_size(command) < 3)
         return *suite ? pool_text(s->pool, "plumb run %s", shell_word(s->pool, suite)) : "";

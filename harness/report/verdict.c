@@ -25,23 +25,12 @@ static bool names_it(const char *cell, const char *subject)
 /* Does a parameter of the case name the GPU, by its address or as "cuda:0"? */
 static bool is_on_gpu(const json_t *gpu, const struct report_bench *b, const struct report_case *c)
 {
-    const char *address = meta_text(gpu, "address"), *name = meta_text(gpu, "cuda");
+    const char *address = fact_name(gpu, "address"), *name = fact_name(gpu, "cuda");
 
     for (size_t i = 0; i < b->n_params; i++)
         if (names_it(c->params[i], address) || (*name && names_it(c->params[i], name)))
             return true;
     return false;
-}
-
-static const json_t *gpu_at(const json_t *machine, const char *address)
-{
-    const json_t *gpu;
-    size_t i;
-
-    json_array_foreach (json_object_get(json_object_get(machine, "gpus"), "devices"), i, gpu)
-        if (!strcmp(meta_text(gpu, "address"), address))
-            return gpu;
-    return NULL;
 }
 
 /* A finding on a GPU is about the cases on that GPU; another one about those of the components that
@@ -50,7 +39,8 @@ static bool is_about(const struct exam *x, const struct exam_result *finding,
                      const struct report_bench *b, const struct report_case *c,
                      const struct bench_headline *rule)
 {
-    const json_t *gpu = gpu_at(exam_machine(x), finding->subject);
+    const json_t *gpu =
+        fact_one_of(fact_at(exam_machine(x), "gpus.devices"), "address", finding->subject);
 
     if (finding->state != EXAM_FOUND || (!gpu && !rule) ||
         (rule && rule->pipe && !exam_explains(x, finding, rule->pipe)))

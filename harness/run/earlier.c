@@ -10,19 +10,13 @@
 #include <sys/stat.h>
 
 #include "core/alloc.h"
+#include "harness/machine/fact.h"
 #include "harness/run/run.h"
 #include "harness/store/run_folder.h"
 
 #define RUNS_MAX 64 /* that are looked at, the newest ones */
 
 /* ---- Which run ---- */
-
-static bool says(const json_t *meta, const char *member, const char *text)
-{
-    const char *value = json_string_value(json_object_get(meta, member));
-
-    return value && !strcmp(value, text);
-}
 
 struct seen {
     char *path;
@@ -42,10 +36,10 @@ static bool is_like(const char *path, const char *suite, const char *only, const
     json_t *meta = NULL;
     char error[512];
     bool like =
-        !run_meta_load(path, &meta, error, sizeof(error)) && says(meta, "state", "complete") &&
-        says(meta, "suite", suite) && says(meta, "processes", processes) &&
+        !run_meta_load(path, &meta, error, sizeof(error)) && fact_is(meta, "state", "complete") &&
+        fact_is(meta, "suite", suite) && fact_is(meta, "processes", processes) &&
         !run_meta_same(meta, error, sizeof(error)) &&
-        (!json_is_string(json_object_get(meta, "only")) || (only && says(meta, "only", only)));
+        (!json_is_string(json_object_get(meta, "only")) || (only && fact_is(meta, "only", only)));
 
     json_decref(meta);
     return like;

@@ -94,7 +94,7 @@ END
     exits 1 over_hosts
     grep -qE 'network\.[a-z0-9]+\.mtu: 1400; 4 of 5 .*1500' "$out"
     grep -q 'virtualization.limits.cpu_quota: 1.0; 4 of 5 .*none' "$out"
-    says "$out" "1.  node4: cpu-quota, processor" "1 - 1/4 CPUs"
+    says "$out" "1.  node4: processor: " "1 - 1/4 CPUs" "cpu-quota (processor)"
     over_hosts --json
     python3 - "$out" <<'END'
 import json, sys

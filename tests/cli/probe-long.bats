@@ -117,7 +117,7 @@ record_functions()
 @test "NVML: a card in a poor state is found out" {
     fake_nvml
     FAKE_NVML=bad exits 0 probe
-    says "$out" '700 of 750 W' '700 W, by default 750 W' 'on, 10 + 3 errors' '3 uncorrected' 'next reset' 'spare rows' 'compute mode "prohibited"'
+    says "$out" '700 of 750 W' '700 W, by default 750 W' 'on, 10 + 3' '3 uncorrected' 'stays in use until' 'spare rows' 'compute mode "prohibited"'
     says "$out" '(in progress)' 'temperature (hardware)' 'lost bandwidth' ' x8 of x16 ' 'gen 5 x8  gen 5 x16  lanes lost' 'confidential computing'
     says "$out" '1 of 1 pairs of GPUs' '(PCIe)'
     FAKE_NVML=bad probe --json
@@ -142,7 +142,7 @@ record_functions()
     says "$out" 'CUDA does not work: ' '0000:10:00.0  Simulated GPU'
     fault no_nvml
     probe
-    says "$out" 'NVML error 9: '
+    says "$out" '(NVML error 9:'
     # What CUDA shows is there still.
     says "$out" '0000:10:00.0  cuda:0  Simulated GPU  simulated'
     fault no_nvml no_device

@@ -35,7 +35,7 @@ load probe
         [ ! -s "$out" ]
         [ -s "$err" ]
     done
-    warned 2 '"sys"' probe --sysroot "$BATS_TEST_TMPDIR"
+    warned 2 "'sys'" probe --sysroot "$BATS_TEST_TMPDIR"
 }
 
 @test "incomplete: exit 4 where not even the processor can be read, and what there is is shown" {
@@ -44,7 +44,7 @@ load probe
     says "$out" FINDINGS
     says "$err" 'processor'
     # Nothing was read: that nothing was found is no good news.
-    grep -Eq '^  none +.*[1-9][0-9]* facts ' "$out"
+    grep -Eq '^none +.*[1-9][0-9]* facts ' "$out"
 }
 
 @test "simulated GPUs: lanes to each peer and peer access as configured, and said to be stand-ins" {
@@ -63,7 +63,7 @@ load probe
     [ "$(grep -c '"a": ' "$out")" -eq 28 ]
     probe
     says "$out" ': simulated'
-    grep -qE '^  0000:1b:00.0  0  \.  +NV4  +NV2  +PCIe' "$out"
+    grep -qE '^0000:1b:00.0  0  \.  +NV4  +NV2  +PCIe' "$out"
     says "$out" '(PCIe)' '(0000:3c:00.0 and 0000:9a:00.0'
-    [ "$(sed -n '/^GPUS/,/^FINDINGS/p' "$out" | grep -v '^  nearest ' | wc -L)" -le 100 ]
+    [ "$(wc -L <"$out")" -le 100 ]
 }

@@ -215,9 +215,6 @@ TEST(networks_follow_their_formulas)
                          cases[i].err);
         assert_true(fabs(g - cases[i].gbits_per_s) < 1e-3);
     }
-    NEAR(limits_tcp_fraction(1500, 12), 1448.0 / 1538);
-    NEAR(limits_tcp_fraction(9000, 0), 8960.0 / 9038);
-    NEAR(limits_roce_fraction(4096), 4096.0 / 4178);
 }
 
 // ---- what the reader refuses

@@ -72,7 +72,8 @@ static const char *const made_up[] = {
     NIC("eth8", "08:00.0", "vmxnet3", "10000"),
     NIC("wlan0", "05:00.0", "iwlwifi", "1200"),
     OF("wlan0", "phy80211/index=0"),
-    SOFT("veth3") OF("veth3", "ifindex=3") OF("veth3", "iflink=4") OF("veth3", "speed=10000"),
+    SOFT("veth3") OF("veth3", "uevent=") OF("veth3", "ifindex=3") OF("veth3", "iflink=4")
+        OF("veth3", "speed=10000"),
     SOFT("tun0") OF("tun0", "tun_flags=0x1001") OF("tun0", "speed=10"),
     SOFT("dummy0") OF("dummy0", "ifindex=9") OF("dummy0", "iflink=9"),
     BOND("bond0") OF("bond0", "speed=50000") OF("bond0", "lower_eth0="),
@@ -435,7 +436,7 @@ TEST(test_tags)
         struct nic_rail r = {.kind = "tcp"};
 
         assert_int_equal(nic_has_tag(s.root, cases[i].name), cases[i].tagged);
-        nic_fill_at(s.root, &r, cases[i].name);
+        nic_fill(s.root, &r, cases[i].name);
         assert_int_equal(r.vlan, cases[i].tagged);
     }
     scratch_close(&s);
@@ -545,12 +546,12 @@ TEST(test_this_machine)
     char name[IF_NAMESIZE];
 
     assert_int_equal(inet_pton(AF_INET6, "::ffff:127.0.0.1", &mapped.sin6_addr), 1);
-    if (nic_fill(&r, "lo") || nic_of_address(own[0], name, sizeof(name)))
+    if (nic_fill(NULL, &r, "lo") || nic_of_address(own[0], name, sizeof(name)))
         skip(); /* no /sys here, or lo is down */
     assert_string_equal(r.name, "mine");
     assert_int_equal(r.node, -1);
     assert_true(r.mtu_bytes > 0 && r.line_gbps == 0);
-    assert_int_equal(nic_fill(&r, "none9"), -ENODEV);
+    assert_int_equal(nic_fill(NULL, &r, "none9"), -ENODEV);
     for (size_t i = 0; i < N(own); i++) {
         name[0] = 0;
         assert_int_equal(nic_of_address(own[i], name, sizeof(name)), 0);

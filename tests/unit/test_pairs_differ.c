@@ -106,7 +106,7 @@ TEST_WITH(test_facts_that_differ, scene_make, scene_remove)
                  "\"cpu\": {\"features\": {\"avx2\": false, \"sve\": true}, \"smt\": {\"control\": "
                  "\"on\"}}, \"caches\": [{\"level\": 3, \"count\": 2, \"size_bytes\": 33554432}]"),
          "caches:  > L3 2 x 32 MiB [Matrix core, " PIPES_MEMORY "]\n"
-         "CPU features of one alone: avx2 > none [Matrix core, Memory]\n"
+         "CPU features: avx2 > none [Matrix core, Memory]\n"
          "SMT:  > on []\n"},
         /* three digits, and all those before the point */
         {MEMORY("1084479242240"), MEMORY("1073741824000"),
@@ -183,7 +183,7 @@ TEST_WITH(test_several_runs_a_side, scene_make, scene_remove)
         {"1 2 3 4 5 6 6", "6",
          "kernel: 1 in 1 of 7 runs, 2 in 1, 3 in 1, 4 in 1, 2 others in 3 > 6 []\n"},
         {"6.1 -", "6.1 6.1",
-         "CPU features of one alone: avx2 in 1 of 2 runs, none in 1 > avx2 [Matrix core, Memory]\n"
+         "CPU features: avx2 in 1 of 2 runs, none in 1 > avx2 [Matrix core, Memory]\n"
          "kernel: 6.1 in 1 of 2 runs > 6.1 []\n"},
     };
     static const struct pairs_options options = {.margin = 0.05};

@@ -237,7 +237,7 @@ TEST_WITH(a_container_has_what_it_is_allowed, set_up, tear_down)
         {META("64", "\"limits\": {\"cpu_quota\": 2.5, \"allowed_cpus\": \"0-63\"}"), ", 2.5 of 64"},
         {META("64", "\"hypervisor\": \"kvm\", \"container\": \"podman\", \"limits\": "
                     "{\"cpu_quota\": \"none\", \"memory_bytes\": 9223372036854771712}"),
-         ", 64 CPUs, 8.0 GiB\n|(podman, virtual: kvm)"}};
+         ", 64 CPUs, 8.0 GiB\n|(podman on KVM guest)"}};
     struct planted *p = *state;
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {

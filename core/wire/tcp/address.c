@@ -266,7 +266,7 @@ int tcp_find_rails(struct wire *w, const struct tcp_route *route)
             .node = -1, .kind = "tcp", .ipv6 = tcp_of(w)->rails[i].address.ss_family == AF_INET6};
         snprintf(rail->name, sizeof(rail->name), "%s", tcp_of(w)->rails[i].interface);
         rail->mtu_bytes = mtu_of(rail->name);
-        nic_fill(rail, rail->name);
+        nic_fill(NULL, rail, rail->name);
     }
     return err;
 }

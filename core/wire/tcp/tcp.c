@@ -637,7 +637,7 @@ static int tcp_rail(struct wire *w, struct nic_rail *rail)
     tcp_describe_rails(w);
     *rail = w->rails[tl->rail];
     snprintf(rail->name, sizeof(rail->name), "%s", w->links[tcp_of(w)->main].device);
-    nic_fill(rail, rail->name);
+    nic_fill(NULL, rail, rail->name);
     return 0;
 }
 

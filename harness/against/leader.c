@@ -128,36 +128,21 @@ static int turn_of(const struct leader *g, size_t i)
     return common_first(&g->t[0].plan, &g->t[1].plan, i / 2) ^ (int)(i % 2);
 }
 
-static int choose_path(struct leader *g, const char *suite)
-{
-    char stamp[32];
-    time_t now = time(NULL);
-    struct tm tm;
-
-    gmtime_r(&now, &tm);
-    strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &tm);
-    int err = g->options->out ? 0 : store_make_results(g->error, sizeof(g->error));
-    if (err)
-        return err;
-    g->path = g->options->out ? xstrdup(g->options->out)
-                              : xasprintf("results/%s-against-%s", suite, stamp);
-    size_t n = strlen(g->path);
-    while (n > 1 && g->path[n - 1] == '/')
-        g->path[--n] = 0;
-    if (!mkdir(g->path, 0777))
-        return 0;
-    err = -errno;
-    snprintf(g->error, sizeof(g->error), "cannot make the folder '%s': %s; name another with --out",
-             g->path, strerror(-err));
-    return err;
-}
-
 static int make_folders(struct leader *g, const char *suite, const char *suite_path)
 {
     struct timespec now;
-    int err = choose_path(g, suite);
+    int err = 0;
 
     clock_gettime(CLOCK_REALTIME, &now);
+    g->path = store_path(g->options->out, suite, "-against", g->error, sizeof(g->error));
+    if (!g->path)
+        return -EACCES;
+    if (mkdir(g->path, 0777)) {
+        err = -errno;
+        snprintf(g->error, sizeof(g->error),
+                 "cannot make the folder '%s': %s; name another with --out", g->path,
+                 strerror(-err));
+    }
     snprintf(g->pair, sizeof(g->pair), "%lld.%09ld-%ld", (long long)now.tv_sec, now.tv_nsec,
              (long)getpid());
 
@@ -335,8 +320,8 @@ int against_run(const char *suite, const struct against_options *o)
 
 bool against_is_pair(const char *path)
 {
-    char *a = xasprintf("%s/a/run.json", path), *b = xasprintf("%s/b/run.json", path);
-    bool is = !access(a, R_OK) && !access(b, R_OK);
+    char *a = xasprintf("%s/a", path), *b = xasprintf("%s/b", path);
+    bool is = run_folder_is(a) && run_folder_is(b);
 
     free(a);
     free(b);
@@ -395,7 +380,7 @@ static int open_folders(struct leader *g, const char *path)
     for (int i = 0; !err && i < 2; i++) {
         struct target *t = &g->t[i];
         t->path = xasprintf("%s/%s", path, t->side);
-        err = run_meta_load(t->path, &t->meta, g->error, sizeof(g->error));
+        err = run_folder_meta(t->path, &t->meta, g->error, sizeof(g->error));
         if (!err)
             err = store_open(t->path, &t->plan, &t->store, g->error, sizeof(g->error));
         t->command =

@@ -6,7 +6,6 @@
 #include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/alloc.h"
 #include "core/clock.h"
@@ -22,9 +21,10 @@
 #include "harness/plan/suite.h"
 #include "harness/probe/probe.h"
 #include "harness/report/report.h"
-#include "harness/run/earlier.h"
+#include "harness/run/estimate.h"
 #include "harness/run/launch.h"
 #include "harness/run/progress.h"
+#include "harness/store/run_folder.h"
 #include "harness/store/store.h"
 #include "harness/text.h"
 
@@ -74,20 +74,20 @@ static void say_time(struct run *r)
     const char *only = r->meta ? json_string_value(json_object_get(r->meta, "only")) : NULL;
     char *copy = xstrdup(own), text[ESTIMATE_BYTES];
     const char *folders[] = {"results", *own ? dirname(copy) : NULL, NULL};
-    struct earlier earlier;
 
-    earlier_load(&earlier, folders,
-                 suite           ? suite
-                 : r->suite.name ? r->suite.name
-                                 : "",
-                 only ? only : r->options.only, r->options.processes);
-    estimate_make(&r->estimate, &r->benches, &r->plan, hosts_slots(&r->hosts.hosts), &earlier);
+    suite = suite ? suite : r->suite.name ? r->suite.name : "";
+    estimate_make(&r->estimate, &(struct estimate_of){.benches = &r->benches,
+                                                      .plan = &r->plan,
+                                                      .group_ranks = hosts_slots(&r->hosts.hosts),
+                                                      .folders = folders,
+                                                      .suite = suite,
+                                                      .only = only ? only : r->options.only,
+                                                      .processes = r->options.processes});
     if (r->estimate.todo)
-        fprintf(stderr, "plumb run: %s\n", estimate_text(&r->estimate, &earlier, text));
+        fprintf(stderr, "plumb run: %s\n", estimate_text(&r->estimate, text));
     if (r->estimate.todo && r->again_ns)
         fprintf(stderr, "plumb run: up to %.3g min more for what looks slow among its like\n",
                 (double)r->again_ns / 60e9);
-    earlier_release(&earlier);
     free(copy);
 }
 
@@ -125,36 +125,6 @@ static void print_dry_run(struct run *r)
     fprintf(stderr, "plumb run: %zu %s planned, nothing was run\n", r->plan.n,
             r->plan.n == 1 ? "launch" : "launches");
     say_time(r);
-}
-
-/* As it was given, without slashes at its end. */
-static void set_path(struct run *r, const char *path)
-{
-    size_t len = strlen(path);
-
-    while (len > 1 && path[len - 1] == '/')
-        len--;
-    r->path = xstrndup(path, len);
-}
-
-static int choose_path(struct run *r)
-{
-    char path[512], stamp[32];
-    time_t now = time(NULL);
-    struct tm tm;
-
-    if (r->options.out) {
-        set_path(r, r->options.out);
-        return 0;
-    }
-    gmtime_r(&now, &tm);
-    strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &tm);
-    int err = store_make_results(r->error, sizeof(r->error));
-    if (err)
-        return err;
-    snprintf(path, sizeof(path), "results/%.400s-%s", r->suite.name, stamp);
-    set_path(r, path);
-    return 0;
 }
 
 /* Reads the hosts before anything else is done with them. 0 or -errno with r->error. */
@@ -261,7 +231,8 @@ static int start_new(struct run *r, const char *suite_name, int argc, char **arg
     } else if (status == EXIT_GOOD && ask_hosts(r)) {
         status = fail(r, EXIT_INCOMPLETE);
     } else if (status == EXIT_GOOD) {
-        if (choose_path(r)) {
+        r->path = store_path(r->options.out, r->suite.name, "", r->error, sizeof(r->error));
+        if (!r->path) {
             buffer_release(&config);
             return fail(r, EXIT_INCOMPLETE);
         }
@@ -339,8 +310,8 @@ static int check_hosts(struct run *r)
 /* The same of the run in the folder options.resume. */
 static int start_again(struct run *r)
 {
-    set_path(r, r->options.resume);
-    int err = run_meta_load(r->path, &r->meta, r->error, sizeof(r->error));
+    r->path = store_path(r->options.resume, "", "", r->error, sizeof(r->error));
+    int err = run_folder_meta(r->path, &r->meta, r->error, sizeof(r->error));
     if (!err)
         err = store_open(r->path, &r->plan, &r->store, r->error, sizeof(r->error));
     if (!err && r->options.retry)

@@ -50,9 +50,6 @@ json_t *run_meta_make(const struct run_meta *m);
 /* The command line, by its words, as run.json has it; argv begins with "run". */
 json_t *run_meta_command(int argc, char **argv);
 
-/* Reads run.json of a folder. 0; -ENOENT; -EBADMSG: damaged or of another schema, error says which.
- */
-int run_meta_load(const char *path, json_t **meta, char *error, size_t len);
 uint64_t run_meta_seed(const json_t *meta);
 /* Of process_rules; "" where a damaged run.json has none. */
 const char *run_meta_processes(const json_t *meta);

@@ -9,6 +9,7 @@
 #include "harness/child.h"
 #include "harness/command.h"
 #include "harness/doctor/measure.h"
+#include "harness/hosts/launcher.h"
 
 #define MEASURE_FOUND "found" /* of --measure: the causes that were found */
 
@@ -20,8 +21,6 @@ struct options {
     struct hosts_options hosts;
     int launcher;
 };
-
-static const char *const launchers[] = {"ssh", "mpirun", "srun", NULL};
 
 static const struct opt doctor_table[] = {
     {.name = "sysroot",
@@ -77,7 +76,7 @@ static const struct opt doctor_table[] = {
     {.name = "launcher",
      .type = OPT_CHOICE,
      .offset = offsetof(struct options, launcher),
-     .choices = launchers,
+     .choices = launcher_names + 1,
      .def = "ssh",
      .help = "--hosts: what starts plumb on them"},
     {.name = "rsh",
@@ -274,7 +273,7 @@ static int run(const struct opts *o, void *context)
         if (o->n_args || options->sysroot || options->measure)
             return fail(EXIT_USAGE, "--hosts examines these hosts alone: name no other machine, "
                                     "and measure on each by itself");
-        options->hosts.launcher = launchers[options->launcher];
+        options->hosts.launcher = launcher_names[1 + options->launcher];
         return doctor_hosts(&options->hosts, options->json);
     }
     if (options->explain)

@@ -47,7 +47,6 @@ struct run {
     struct progress progress;
     struct estimate estimate;
     size_t failed, late, done;
-    bool sweep; /* hosts: a launch there ended so that its script may have been killed */
     bool wrong;
     uint64_t again_ns;                                       /* for repetitions beyond the plan */
     uint64_t planned_ns, child_ns;                           /* where the time went */
@@ -127,22 +126,6 @@ static void print_dry_run(struct run *r)
     say_time(r);
 }
 
-/* Reads the hosts before anything else is done with them. 0 or -errno with r->error. */
-static int read_hosts(struct run *r)
-{
-    const struct run_options *o = &r->options;
-    struct hosts_options given = {.file = o->hosts,
-                                  .launcher = o->launcher,
-                                  .rsh = o->rsh,
-                                  .remote_dir = o->remote_dir,
-                                  .arguments = o->launcher_args,
-                                  .port = o->port,
-                                  .slots = o->slots,
-                                  .wait_ns = o->host_wait_ns};
-
-    return hosts_run_make(&given, &r->hosts, r->error, sizeof(r->error));
-}
-
 /* Cases that need a peer go between the hosts, those that need a group over all of them. 0 or
  * -errno with r->error. */
 static int spread_over_hosts(struct run *r)
@@ -172,7 +155,8 @@ static int make_plan(struct run *r, const char *suite_name, struct buffer *confi
     char *configs = suite_configs_folder();
     int err = path ? file_read(path, 1u << 20, config) : -ENOENT;
 
-    if (!err && (err = read_hosts(r)) != 0)
+    if (!err &&
+        (err = hosts_run_make(&r->options.hosts, &r->hosts, r->error, sizeof(r->error))) != 0)
         goto done;
     if (path && err)
         snprintf(r->error, sizeof(r->error), "cannot read the suite '%s': %s", path,
@@ -403,9 +387,7 @@ static int run_launch(struct run *r, size_t i, const struct launch_context *cont
                  strerror(-err));
     else if (!launched.cancelled)
         err = store_commit(r->store, i, &launched.record, r->error, sizeof(r->error));
-    bool failed = l->state == LAUNCH_FAIL || l->state == LAUNCH_LATE;
-    r->sweep |=
-        launch_has_hosts(l) && !launched.known && (failed || launched.cancelled || launched.lost);
+    bool failed = launch_state_is_bad(l->state);
     if (!err && !launched.cancelled) {
         count_state(r, l->state);
         estimate_ended(&r->estimate, &r->plan, i, clock_now_ns() - begin_ns);
@@ -545,8 +527,6 @@ static int finish(struct run *r, int err)
                 "plumb run: %s: %zu of %zu launches are kept; go on with: %s run --resume %s\n",
                 *r->cancel ? "interrupted" : "stopped", r->done, r->plan.n, program_invocation_name,
                 r->path);
-    if (r->sweep)
-        hosts_sweep(&r->hosts);
     if (r->failed || r->late)
         fprintf(stderr,
                 "plumb run: %zu %s failed, %zu %s over the time-out: see the rows' "

@@ -8,19 +8,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "harness/hosts/hosts.h"
 #include "harness/plan/bench_info.h"
 
 /* The options of the command. Texts that were not given are NULL, numbers 0. */
 struct run_options {
     const char *out, *resume, *only;
-    const char *hosts, *launcher, *rsh, *remote_dir, *launcher_args;
+    struct hosts_options hosts;
     const char *processes;    /* of process_rules */
     const char *against, *of; /* commands that start targets: harness/against */
-    uint64_t seed, port, host_wait_ns, slots;
+    uint64_t seed;
     uint64_t repeat;   /* launches of each case; 0: as the suite says */
     uint64_t again_ns; /* for repetitions beyond these */
     bool again_given;  /* else as the suite says */
-    bool retry, dry_run, no_report, allow_skip, agent, help;
+    bool retry, dry_run, no_report, allow_skip, help;
 };
 
 /* Measures a suite into a new run folder, and shows its results. argc and argv are the command line

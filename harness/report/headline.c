@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/report/cases.h"
 #include "harness/report/show.h"
 
 /* ---- Pipes without a headline ---- */
@@ -359,7 +360,8 @@ static const char *describe(const struct search *s, const struct report_case *c)
         bool is_size = hint && hint->flags & PLOT_BYTES &&
                        !strcmp(name, hint->x); /* a cache's, or the memory's? */
 
-        if (described_ignores(s->bench, hint, name) || (!is_size && !varies(s, i)) ||
+        if ((is_size && !case_is_made_by(s->bench, c, i)) || /* its level is told */
+            described_ignores(s->bench, hint, name) || (!is_size && !varies(s, i)) ||
             (hint && hint->square && word_in(hint->square, name)) || follows(s, hint, i))
             continue;
         text =

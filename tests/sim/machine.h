@@ -39,6 +39,7 @@ struct sim_gpu {
     double h2d_latency_us, d2h_latency_us, pageable_latency_us, d2d_latency_us, memset_latency_us;
     double hbm_gbps, l2_gbps, d2d_gbps, memset_gbps, streaming_factor;
     double l1_ns, l2_ns, hbm_ns, host_ns;
+    double held_reliability_s;
     double sm_copy_factor, copy1_factor, submit_us, kernel_us, graph_node_us, call_us, context_us,
         lazy_load_us;
     double hiccup_us, gemm_us, gemm_tflops[SIM_TYPES], gemm_best_factor, gemm_zeros_factor;

@@ -139,6 +139,7 @@ static const struct sim_key gpu_table[] = {
     KEY(gpu, gemm_best_factor, REAL, "1.08"),
     KEY(gpu, gemm_candidates, SIZE, "6"),
     KEY(gpu, gemm_zeros_factor, REAL, "1.15"),
+    KEY(gpu, held_reliability_s, REAL, "0"),
     KEY(gpu, nvlink_version, NUMBER, "4"),
 };
 

@@ -64,12 +64,14 @@ static unsigned long long reasons(const struct device *device)
 NVML_ANSWER(CurrentClocksEventReasons, unsigned long long, reasons(device))
 NVML_ANSWER(CurrentClocksThrottleReasons, unsigned long long, reasons(device))
 
-/* While one of these holds, its counter runs on. */
+/* While one of these holds, its counter runs on from what the description says. */
 static unsigned long long held_ns(const struct device *device, unsigned long long bits)
 {
-    return reasons_of(nvml_any_throttle(device)) & bits
-               ? (unsigned long long)nvml_throttled_ns(device)
-               : 0;
+    double before = bits & RELIABILITY ? 1e9 * nvml_gpu(device)->held_reliability_s : 0;
+
+    return (unsigned long long)before + (reasons_of(nvml_any_throttle(device)) & bits
+                                             ? (unsigned long long)nvml_throttled_ns(device)
+                                             : 0);
 }
 
 struct violation { /* nvmlViolationTime_t */

@@ -19,36 +19,31 @@
 #include "core/alloc.h"
 #include "core/clock.h"
 
-#define PIPES    4 /* stdout, stderr, samples, marks */
-#define MARKS    3
 #define TICK_MS  200
+#define POLL_MS  10             /* where nothing wakes us when a process ends */
 #define GRACE_NS 2000000000ull  /* between the request to end and the kill */
-#define DRAIN_NS 1000000000ull  /* after the child's end, for pipes that a grandchild holds open */
+#define DRAIN_NS 1000000000ull  /* after the end, for pipes that another process holds open */
 #define LEAVE_NS 10000000000ull /* for a server without work to end: it may close devices */
 
-struct running {
-    pid_t pid;
-    int pidfd;      /* readable when the child has ended; -1 on kernels before 5.3 */
-    int fds[PIPES]; /* read ends; -1: closed */
-    int lines;      /* of a server: its stdin */
-    struct buffer *buffers[PIPES];
-    struct buffer marks;
-    struct child_result *result;
-    uint64_t deadline_ns, kill_at_ns;
-    bool ended;
-};
+/* ---- A process with pipes ---- */
 
-struct child_server {
-    struct running r;
-    struct child_spec spec;
-};
+static void close_all(int *fds, int n)
+{
+    for (int i = 0; i < n; i++) {
+        if (fds[i] >= 0)
+            close(fds[i]);
+        fds[i] = -1;
+    }
+}
 
-/* In the child: between fork and exec only calls that are safe there. */
-static void become(const struct child_spec *spec, int lines, int write_ends[PIPES], pid_t parent)
+/* In the child: between fork and exec only calls that are safe there. ends: of its standard input and
+ * of its pipes. */
+static void become(const struct child_spec *spec, enum process_kind kind, int *ends, pid_t parent)
 {
     sigset_t none;
 
-    setpgid(0, 0);
+    if (kind != PROCESS_END)
+        setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(127); /* the parent died before the line above */
@@ -57,178 +52,199 @@ static void become(const struct child_spec *spec, int lines, int write_ends[PIPE
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
     signal(SIGPIPE, SIG_DFL);
-    if (lines < 0)
-        lines = open("/dev/null", O_RDONLY);
-    if (lines >= 0)
-        dup2(lines, STDIN_FILENO);
-    /* The pipes' own numbers may be 1 to 4: move them out of the way first. */
-    for (int i = 0; i < PIPES; i++)
-        if (write_ends[i] >= 0 && write_ends[i] <= PIPES &&
-            (write_ends[i] = fcntl(write_ends[i], F_DUPFD_CLOEXEC, PIPES + 1)) < 0)
+    if (ends[0] < 0)
+        ends[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    /* The pipes' own numbers may be 0 to 4: move them out of the way first. */
+    for (int i = 0; i <= PROCESS_PIPES; i++)
+        if (ends[i] >= 0 && ends[i] <= PROCESS_PIPES &&
+            (ends[i] = fcntl(ends[i], F_DUPFD_CLOEXEC, PROCESS_PIPES + 1)) < 0)
             _exit(127);
-    for (int i = 0; i < PIPES; i++)
-        if (write_ends[i] >= 0)
-            dup2(write_ends[i], STDOUT_FILENO + i);
+    for (int i = 0; i <= PROCESS_PIPES; i++)
+        if (ends[i] >= 0)
+            dup2(ends[i], i);
     if (spec->body)
         _exit(spec->body(spec->body_arg));
-    execv(spec->argv[0], (char *const *)spec->argv);
+    execvp(spec->argv[0], (char *const *)spec->argv);
     _exit(127);
 }
 
-static void close_all(int *fds, int n)
+static int make_pipes(struct process *p, const struct child_spec *spec, enum process_kind kind,
+                      int *ends)
 {
-    for (int i = 0; i < n; i++)
-        if (fds[i] >= 0)
-            close(fds[i]);
-}
+    const bool wanted[PROCESS_PIPES] = {true, true, spec->samples, kind == PROCESS_SERVER};
+    int pair[2];
 
-static int make_pipes(const struct child_spec *spec, struct running *r, int write_ends[PIPES],
-                      int *lines)
-{
-    const bool wanted[PIPES] = {true, true, spec->samples, lines != NULL};
-    int ends[2];
-
-    for (int i = 0; i < PIPES; i++) {
+    for (int i = 0; i < PROCESS_PIPES; i++) {
         if (!wanted[i])
             continue;
-        if (pipe2(ends, O_CLOEXEC))
+        if (pipe2(pair, O_CLOEXEC))
             return -errno;
-        r->fds[i] = ends[0];
-        write_ends[i] = ends[1];
-        fcntl(ends[0], F_SETPIPE_SZ,
-              1 << 20); /* a child that prints much does not wait for us: best effort */
+        p->fds[i] = pair[0];
+        ends[1 + i] = pair[1];
+        if (kind != PROCESS_END || spec->samples)  /* one that prints much does not wait for us: */
+            fcntl(pair[0], F_SETPIPE_SZ, 1 << 20); /* best effort */
     }
-    if (!lines)
+    if (kind == PROCESS_SILENT)
         return 0;
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
+    if (kind == PROCESS_END ? pipe2(pair, O_CLOEXEC)
+                            : socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
         return -errno;
-    r->lines = ends[0];
-    *lines = ends[1];
+    ends[0] = pair[0];
+    p->in = pair[1];
     return 0;
 }
 
-/* `serve`: it reads lines and writes marks. */
-static int start(const struct child_spec *spec, bool serve, struct running *r)
+int process_start(struct process *p, const struct child_spec *spec, enum process_kind kind)
 {
-    int write_ends[PIPES] = {-1, -1, -1, -1}, lines = -1;
+    int ends[1 + PROCESS_PIPES] = {-1, -1, -1, -1, -1};
     pid_t self = getpid();
 
-    r->pidfd = r->lines = -1;
-    for (int i = 0; i < PIPES; i++)
-        r->fds[i] = -1;
-    int err = make_pipes(spec, r, write_ends, serve ? &lines : NULL);
+    *p = (struct process){PROCESS_NONE};
+    for (int i = 0; i < PROCESS_PIPES; i++)
+        buffer_text(&p->texts[i], "");
+    int err = make_pipes(p, spec, kind, ends);
     if (!err) {
-        r->pid = fork();
-        if (r->pid == 0)
-            become(spec, lines, write_ends, self);
-        err = r->pid < 0 ? -errno : 0;
-        if (!err) {
-            setpgid(r->pid, r->pid);
-            r->pidfd = (int)syscall(SYS_pidfd_open, r->pid, 0);
-        }
+        p->pid = fork();
+        if (p->pid == 0)
+            become(spec, kind, ends, self);
+        err = p->pid < 0 ? -errno : 0;
     }
-    close_all(write_ends, PIPES);
-    close_all(&lines, 1);
+    close_all(ends, 1 + PROCESS_PIPES);
     if (err) {
-        close_all(r->fds, PIPES);
-        close_all(&r->lines, 1);
+        p->pid = 0;
+        return err;
     }
-    return err;
+    if (kind != PROCESS_END)
+        setpgid(p->pid, p->pid);
+    p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
+    return 0;
 }
 
-static void stop_group(struct running *r, int signal_number)
-{
-    kill(-r->pid, signal_number);
-    kill(r->pid, signal_number);
-    kill(-r->pid, SIGCONT); /* what is stopped would not take it */
-}
-
-static int read_pipe(struct running *r, int i)
+static int read_pipe(struct process *p, int i)
 {
     char chunk[65536];
-    ssize_t n = read(r->fds[i], chunk, sizeof(chunk));
+    ssize_t n = read(p->fds[i], chunk, sizeof(chunk));
 
     if (n < 0)
         return errno == EINTR || errno == EAGAIN ? 0 : -errno;
-    if (n == 0) {
-        close(r->fds[i]);
-        r->fds[i] = -1;
-        return 0;
-    }
-    if (r->buffers[i]->size + (size_t)n > CHILD_OUTPUT_MAX) {
-        if (!r->result->flooded)
-            stop_group(r, SIGKILL);
-        r->result->flooded = true;
-        return 0; /* read on and drop: the pipe must not block its end */
-    }
-    return buffer_try(r->buffers[i], chunk, (size_t)n);
+    if (n == 0)
+        close_all(&p->fds[i], 1);
+    p->flooded |= p->texts[i].size + (size_t)n > CHILD_OUTPUT_MAX;
+    /* Read on and drop: the pipe must not block its end. */
+    return p->flooded ? 0 : buffer_try(&p->texts[i], chunk, (size_t)n);
 }
 
-/* Waits for output or the child's end. */
-static int read_ready(struct running *r, int timeout_ms)
-{
-    struct pollfd polls[PIPES + 1];
-    int map[PIPES], n = 0, err = 0;
-
-    for (int i = 0; i < PIPES; i++) {
-        if (r->fds[i] < 0)
-            continue;
-        polls[n] = (struct pollfd){.fd = r->fds[i], .events = POLLIN};
-        map[n++] = i;
-    }
-    nfds_t all = (nfds_t)n;
-    if (!r->ended && r->pidfd >= 0)
-        polls[all++] = (struct pollfd){.fd = r->pidfd, .events = POLLIN};
-    if (poll(polls, all, all > (nfds_t)n || r->ended ? timeout_ms : 1) < 0)
-        return errno == EINTR ? 0 : -errno;
-    for (int i = 0; !err && i < n; i++)
-        if (polls[i].revents)
-            err = read_pipe(r, map[i]);
-    return err;
-}
-
-/* The child is left as a zombie until the end, so that its number cannot be another process'
- * meanwhile. */
-static bool has_ended(const struct running *r)
+static void look_whether_ended(struct process *p)
 {
     siginfo_t info = {0};
 
-    return waitid(P_PID, (id_t)r->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-           info.si_pid == r->pid;
+    if (!p->pid || p->ended ||
+        waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+        info.si_pid != p->pid)
+        return;
+    p->ended = true;
+    p->ended_ns = clock_now_ns();
+    p->signal = info.si_code == CLD_EXITED ? 0 : info.si_status;
+    p->status = p->signal ? 128 + p->signal : info.si_status;
 }
 
-static bool all_closed(const struct running *r)
+int processes_read(struct process *const *all, unsigned n, int ms)
 {
-    for (int i = 0; i < PIPES; i++)
-        if (r->fds[i] >= 0)
+    const unsigned each = PROCESS_PIPES + 1;
+    struct pollfd *polls = xcalloc((size_t)n * each, sizeof(*polls));
+    int err = 0;
+
+    for (unsigned i = 0; i < n * each; i++) {
+        const struct process *p = all[i / each];
+        int which = (int)(i % each);
+
+        polls[i] = (struct pollfd){.fd = -1, .events = POLLIN};
+        if (which < PROCESS_PIPES)
+            polls[i].fd = p->fds[which];
+        else if (p->pid && !p->ended)
+            polls[i].fd = p->pidfd;
+        if (p->pid && !p->ended && p->pidfd < 0 && ms > POLL_MS)
+            ms = POLL_MS;
+    }
+    if (poll(polls, (nfds_t)n * each, ms) < 0 && errno != EINTR)
+        err = -errno;
+    for (unsigned i = 0; !err && i < n * each; i++)
+        if (polls[i].fd >= 0 && polls[i].revents && i % each < PROCESS_PIPES)
+            err = read_pipe(all[i / each], (int)(i % each));
+    for (unsigned i = 0; !err && i < n; i++)
+        look_whether_ended(all[i]);
+    free(polls);
+    return err;
+}
+
+static bool all_closed(const struct process *p)
+{
+    for (int i = 0; i < PROCESS_PIPES; i++)
+        if (p->fds[i] >= 0)
             return false;
     return true;
+}
+
+bool process_is_over(const struct process *p)
+{
+    return p->ended && (all_closed(p) || clock_now_ns() >= p->ended_ns + DRAIN_NS);
+}
+
+void process_release(struct process *p)
+{
+    if (p->pid) {
+        if (!p->ended)
+            kill(p->pid, SIGKILL);
+        while (waitpid(p->pid, NULL, 0) < 0 && errno == EINTR)
+            ;
+    }
+    close_all(&p->pidfd, 1);
+    close_all(&p->in, 1);
+    close_all(p->fds, PROCESS_PIPES);
+    for (int i = 0; i < PROCESS_PIPES; i++)
+        buffer_release(&p->texts[i]);
+    *p = (struct process){PROCESS_NONE};
+}
+
+/* ---- One that is waited for ---- */
+
+struct running {
+    struct process p;
+    struct child_result *result;
+    uint64_t deadline_ns, kill_at_ns;
+};
+
+struct child_server {
+    struct running r;
+    struct child_spec spec;
+};
+
+static void stop_group(const struct running *r, int signal_number)
+{
+    kill(-r->p.pid, signal_number);
+    kill(r->p.pid, signal_number);
+    kill(-r->p.pid, SIGCONT); /* what is stopped would not take it */
 }
 
 /* Has a server said the end of its work? Of one that is stopped it does not count. */
 static bool has_marked(const struct running *r)
 {
     const struct child_result *res = r->result;
-    const char *marks = r->marks.text;
+    const struct buffer *marks = &r->p.texts[PIPE_MARKS];
 
-    return marks && !res->timed_out && !res->cancelled && !res->flooded &&
-           strstr(marks, "end ") != NULL && marks[r->marks.size - 1] == '\n';
+    return !res->timed_out && !res->cancelled && !res->flooded && strstr(marks->text, "end ") &&
+           marks->text[marks->size - 1] == '\n';
 }
 
 static int attend(struct running *r, const struct child_spec *spec)
 {
-    uint64_t next_tick_ns = clock_now_ns() + TICK_MS * 1000000ull,
-             drain_until_ns = r->ended ? clock_now_ns() + DRAIN_NS : UINT64_MAX;
+    uint64_t next_tick_ns = clock_now_ns() + TICK_MS * 1000000ull;
+    struct process *p = &r->p;
     int err = 0;
 
-    while (!err && !has_marked(r) &&
-           !(r->ended && (all_closed(r) || clock_now_ns() >= drain_until_ns))) {
-        err = read_ready(r, r->ended ? 10 : TICK_MS);
-        if (!r->ended && has_ended(r)) {
-            r->ended = true;
-            drain_until_ns = clock_now_ns() + DRAIN_NS;
-        }
-        if (!r->ended) {
+    while (!err && !has_marked(r) && !process_is_over(p)) {
+        err = processes_read(&p, 1, p->ended ? POLL_MS : TICK_MS);
+        if (!p->ended) {
             /* Asks it to end, and later makes it. */
             uint64_t now = clock_now_ns();
             struct child_result *res = r->result;
@@ -237,8 +253,9 @@ static int attend(struct running *r, const struct child_spec *spec)
             if (!stop) {
                 res->timed_out = now >= r->deadline_ns;
                 res->cancelled = spec->cancel && *spec->cancel;
+                res->flooded = p->flooded;
                 if (res->timed_out || res->cancelled || res->flooded) {
-                    stop_group(r, SIGTERM);
+                    stop_group(r, res->flooded ? SIGKILL : SIGTERM);
                     r->kill_at_ns = now + GRACE_NS;
                 }
             } else if (now >= r->kill_at_ns) {
@@ -250,50 +267,57 @@ static int attend(struct running *r, const struct child_spec *spec)
             next_tick_ns = clock_now_ns() + TICK_MS * 1000000ull;
         }
     }
+    r->result->flooded |= p->flooded;
     return err;
+}
+
+/* Hands over what was written, and begins anew. */
+static void hand_over(struct running *r)
+{
+    struct buffer *to[] = {&r->result->out, &r->result->err, &r->result->samples};
+
+    for (int i = 0; i < PROCESS_PIPES; i++) {
+        struct buffer *text = &r->p.texts[i];
+
+        if (i < PIPE_MARKS) {
+            *to[i] = *text;
+            *text = (struct buffer){0};
+        }
+        text->size = 0;
+        buffer_text(text, "");
+    }
 }
 
 /* Ends whatever of its group still lives, then takes the child's status. */
 static void reap(struct running *r)
 {
-    int status = 0;
+    struct process *p = &r->p;
 
     stop_group(r, SIGKILL);
-    while (waitpid(r->pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    r->result->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-    r->result->status = r->result->signal ? 128 + r->result->signal : WEXITSTATUS(status);
-    r->result->ended = true;
-    if (r->pidfd >= 0)
-        close(r->pidfd);
-    close_all(r->fds, PIPES);
-    close_all(&r->lines, 1);
-    buffer_release(&r->marks);
-}
+    while (!p->ended) {
+        siginfo_t info;
 
-static void empty_result(struct running *r, struct child_result *result)
-{
-    struct buffer *buffers[PIPES] = {&result->out, &result->err, &result->samples, &r->marks};
-
-    *result = (struct child_result){0};
-    r->result = result;
-    r->marks.size = 0;
-    for (int i = 0; i < PIPES; i++) {
-        r->buffers[i] = buffers[i];
-        buffer_add(buffers[i], "", 0);
+        waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOWAIT);
+        look_whether_ended(p);
     }
+    r->result->signal = p->signal;
+    r->result->status = p->status;
+    r->result->ended = true;
+    hand_over(r);
+    process_release(p);
 }
 
 int child_run(const struct child_spec *spec, struct child_result *result)
 {
-    struct running r = {.pidfd = -1};
+    struct running r = {.result = result};
     uint64_t begin_ns = clock_now_ns();
 
-    empty_result(&r, result);
+    *result = (struct child_result){0};
     r.deadline_ns = begin_ns + spec->timeout_ns;
-    int err = start(spec, false, &r);
+    int err = process_start(&r.p, spec, PROCESS_SILENT);
     if (err) {
-        buffer_release(&r.marks);
+        hand_over(&r);
+        process_release(&r.p);
         return err;
     }
     err = attend(&r, spec);
@@ -307,11 +331,13 @@ int child_server_start(const struct child_spec *spec, struct child_server **serv
     struct child_server *s = xcalloc(1, sizeof(*s));
 
     s->spec = *spec;
-    int err = start(spec, true, &s->r);
-    if (err)
+    int err = process_start(&s->r.p, spec, PROCESS_SERVER);
+    if (err) {
+        process_release(&s->r.p);
         free(s);
-    else
+    } else {
         *server = s;
+    }
     return err;
 }
 
@@ -319,18 +345,20 @@ int child_server_ask(struct child_server *s, const char *line, uint64_t timeout_
                      struct child_result *result)
 {
     struct running *r = &s->r;
-    int err = has_ended(r) ? -ESRCH : 0;
+    struct process *p = &r->p;
 
-    empty_result(r, result);
-    result->ended = true; /* until it has said the end */
+    *result = (struct child_result){.ended = true}; /* until it has said the end */
+    r->result = result;
     uint64_t begin_ns = clock_now_ns();
     r->deadline_ns = begin_ns + timeout_ns;
+    look_whether_ended(p);
+    int err = p->ended ? -ESRCH : 0;
     if (!err) {
         char *text = xasprintf("%s\n", line);
         ssize_t n = (ssize_t)strlen(text);
 
         for (ssize_t sent, at = 0; !err && at < n; at += sent)
-            if ((sent = send(s->r.lines, text + at, (size_t)(n - at), MSG_NOSIGNAL)) < 0) {
+            if ((sent = send(p->in, text + at, (size_t)(n - at), MSG_NOSIGNAL)) < 0) {
                 err = errno == EPIPE || errno == ECONNRESET ? -ESRCH : errno == EINTR ? 0 : -errno;
                 sent = 0;
             }
@@ -339,42 +367,38 @@ int child_server_ask(struct child_server *s, const char *line, uint64_t timeout_
     if (!err)
         err = attend(r, &s->spec);
     /* What was written before the end was said. */
-    for (bool more = true; !err && more;) {
-        more = false;
-        for (int i = 0; !err && i < MARKS; i++) {
-            struct pollfd p = {.fd = r->fds[i], .events = POLLIN};
-            if (r->fds[i] < 0 || poll(&p, 1, 0) <= 0)
-                continue;
-            more = true;
-            err = read_pipe(r, i);
-        }
+    for (size_t before = SIZE_MAX, now = 0; !err && now != before;) {
+        before = now;
+        err = processes_read(&p, 1, 0);
+        now = 1 + p->texts[PIPE_OUT].size + p->texts[PIPE_ERR].size + p->texts[PIPE_SAMPLES].size;
     }
     result->elapsed_ns = clock_now_ns() - begin_ns;
-    if (err)
-        return err;
-    if (has_marked(r)) {
-        result->status = atoi(strstr(r->marks.text, "end ") + strlen("end "));
-        result->ended = r->ended;
+    bool begun = p->texts[PIPE_MARKS].size > 0;
+    if (!err && has_marked(r)) {
+        result->status = atoi(strstr(p->texts[PIPE_MARKS].text, "end ") + strlen("end "));
+        result->ended = p->ended;
+        hand_over(r);
         return 0;
     }
-    bool begun = r->marks.size > 0;
+    if (err) {
+        hand_over(r);
+        return err;
+    }
     reap(r);
-    r->pid = 0;
     return begun || result->timed_out || result->cancelled || result->flooded ? 0 : -ESRCH;
 }
 
 void child_server_end(struct child_server *s)
 {
-    struct child_result result;
+    struct child_result result = {0};
 
     if (!s)
         return;
-    if (s->r.pid) {
-        close_all(&s->r.lines, 1);
-        s->r.lines = -1;
+    if (s->r.p.pid) {
+        close_all(&s->r.p.in, 1);
         s->spec.cancel = NULL;
         s->r.deadline_ns = clock_now_ns() + LEAVE_NS;
-        empty_result(&s->r, &result);
+        s->r.result = &result;
         attend(&s->r, &s->spec);
         reap(&s->r);
         child_result_release(&result);

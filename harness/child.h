@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "harness/text.h"
 
@@ -61,6 +62,39 @@ int child_server_ask(struct child_server *server, const char *line, uint64_t tim
 
 /* Lets it end, or makes it. NULL is left alone. */
 void child_server_end(struct child_server *server);
+
+/* ---- A process with pipes, under child_run() and harness/hosts/end.h ---- */
+
+enum process_pipe { PIPE_OUT, PIPE_ERR, PIPE_SAMPLES, PIPE_MARKS, PROCESS_PIPES };
+
+struct process {
+    pid_t pid; /* 0: none. A zombie until process_release(), so that its number is nobody else's */
+    int pidfd; /* readable when it has ended; -1: kernels before 5.3 */
+    int in;    /* its standard input; -1: closed */
+    int fds[PROCESS_PIPES];             /* -1: closed, or there is none */
+    struct buffer texts[PROCESS_PIPES]; /* what came, never NULL once it was started */
+    bool flooded;                       /* more than CHILD_OUTPUT_MAX came, and was dropped */
+    bool ended;
+    int status, signal; /* once it has ended; 128 + signal */
+    uint64_t ended_ns;
+};
+
+#define PROCESS_NONE .pidfd = -1, .in = -1, .fds = {-1, -1, -1, -1}
+
+enum process_kind {
+    PROCESS_SILENT, /* nothing is on its standard input; it leads a process group */
+    PROCESS_SERVER, /* a socket is, and it writes marks; it leads a group, too */
+    PROCESS_END     /* a pipe is */
+};
+
+/* Starts argv (searched in $PATH) or body of the spec, which dies with this process. 0 or -errno. */
+int process_start(struct process *p, const struct child_spec *spec, enum process_kind kind);
+/* Reads what has come of each, until some came, one ended, or ms have passed. 0 or -errno. */
+int processes_read(struct process *const *all, unsigned n, int ms);
+/* Ended, and all its pipes at their end or, a second later, still held by another process. */
+bool process_is_over(const struct process *p);
+/* One that still runs is killed first. */
+void process_release(struct process *p);
 
 /* Calls fn for each folder of $PATH (or of the system's default) until it returns non-zero. Returns
  * that, or 0. Empty folders are skipped. */

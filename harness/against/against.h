@@ -4,7 +4,7 @@
  *
  *   target   what a command starts: this plumb, another build's, one in a guest, on another host or
  *            in another environment ("ssh guest plumb", "OMP_NUM_THREADS=1 plumb"). sh runs the
- *            command with " run --agent" behind it
+ *            command with " agent" behind it
  *   agent    reports its machine and the launches that it would make of the suite. Then it runs one
  *            launch at a time on request (target.c). An agent that loses its leader stops
  *            its launch and ends
@@ -40,7 +40,7 @@ int against_resume(const char *path, const struct against_options *o);
 /* Is this the folder of such a pair of runs? */
 bool against_is_pair(const char *path);
 
-/* plumb run --agent: answers the messages on standard input. */
+/* plumb agent without a word: answers the messages on standard input. Returns the exit code. */
 int against_agent(void);
 
 /* One of the two targets that are measured in turn, seen by the leader: its agent, its plan, its
@@ -80,26 +80,20 @@ void target_release(struct target *t); /* ends the agent */
 /* ---- The messages of leader and agent ---- */
 
 /*
- * One JSON object a line, on the agent's standard input and output:
+ * Orders of an agent (hosts/agent.h) that come on its standard input:
  *
- *   leader  {"ask": "plan", "protocol": 2, "suite": ..., "config": ..., "seed": ..., "only": ...}
- *   agent   {"protocol": 2, "meta": run.json, "launches": [LAUNCH]}
+ *   leader  {"ask": "plan", "protocol": 3, "suite": ..., "config": ..., "seed": ..., "only": ...}
+ *   agent   {"protocol": 3, "meta": run.json, "launches": [LAUNCH]}
  *   leader  {"ask": "launch", LAUNCH, "run"}
  *   agent   {"state": "done", "n_rows", "header", "rows", "samples", "log", "wrong", "summary",
  *           "elapsed_ns"}
- *   leader  {"ask": "keep", LAUNCH, "rows"}: in a run that goes on, header and rows of an earlier
- *           launch (harness/run/launch.h)
+ *   leader  {"ask": "keep", "launches": [LAUNCH], "rows"}: in a run that goes on, the file BENCH.csv
+ *           of the launches of a benchmark that are done (harness/run/launch.h)
  *   agent   {"kept": true}
  *
- * LAUNCH is "case", "repeat", "bench", "arguments", "timeout_ns" and, where the suite has one,
+ * LAUNCH is "case", "repeat", "rows", "bench", "arguments", "timeout_ns" and, where the suite has one,
  * "margin" (0.01: 1 %). The answer {"error": ...} gives the reason why there is none.
- *
- * Protocol 1 had no margins: cases would be judged by a wider one than the suite's.
  */
-#define WIRE_PROTOCOL 2
-
-/* Text of any bytes: those that are no UTF-8 become '?'. */
-json_t *wire_text(const char *text);
 
 json_t *wire_launch(const struct launch *l);
 /* The other way; *l is released with its plan. 0, or -EBADMSG: it lacks something. */

@@ -15,6 +15,7 @@
 #include "harness/against/against.h"
 #include "harness/child.h"
 #include "harness/compare/compare.h"
+#include "harness/hosts/agent.h"
 #include "harness/plan/suite.h"
 #include "harness/run/run.h"
 #include "harness/store/run_folder.h"
@@ -86,7 +87,7 @@ static int ask_plans(struct leader *g, const char *suite, const char *config, co
         if (!err)
             err = target_ask(&g->t[i],
                              json_pack("{s:s, s:i, s:s, s:s, s:I, s:s*}", "ask", "plan", "protocol",
-                                       WIRE_PROTOCOL, "suite", suite, "config", config, "seed",
+                                       AGENT_PROTOCOL, "suite", suite, "config", config, "seed",
                                        (json_int_t)seed, "only", only),
                              g->error, sizeof(g->error));
     }
@@ -128,35 +129,20 @@ static int turn_of(const struct leader *g, size_t i)
     return common_first(&g->t[0].plan, &g->t[1].plan, i / 2) ^ (int)(i % 2);
 }
 
-static int choose_path(struct leader *g, const char *suite)
-{
-    char stamp[32];
-    time_t now = time(NULL);
-    struct tm tm;
-
-    gmtime_r(&now, &tm);
-    strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &tm);
-    int err = g->options->out ? 0 : store_make_results(g->error, sizeof(g->error));
-    if (err)
-        return err;
-    g->path = g->options->out ? xstrdup(g->options->out)
-                              : xasprintf("results/%s-against-%s", suite, stamp);
-    size_t n = strlen(g->path);
-    while (n > 1 && g->path[n - 1] == '/')
-        g->path[--n] = 0;
-    if (!mkdir(g->path, 0777))
-        return 0;
-    err = -errno;
-    snprintf(g->error, sizeof(g->error), "cannot make the folder '%s': %s; name another with --out",
-             g->path, strerror(-err));
-    return err;
-}
-
 static int make_folders(struct leader *g, const char *suite, const char *suite_path)
 {
     struct timespec now;
-    int err = choose_path(g, suite);
+    int err = 0;
 
+    g->path = store_path(g->options->out, suite, "-against", g->error, sizeof(g->error));
+    if (!g->path)
+        return -EACCES;
+    if (mkdir(g->path, 0777)) {
+        err = -errno;
+        snprintf(g->error, sizeof(g->error),
+                 "cannot make the folder '%s': %s; name another with --out", g->path,
+                 strerror(-err));
+    }
     clock_gettime(CLOCK_REALTIME, &now);
     snprintf(g->pair, sizeof(g->pair), "%lld.%09ld-%ld", (long long)now.tv_sec, now.tv_nsec,
              (long)getpid());
@@ -335,8 +321,8 @@ int against_run(const char *suite, const struct against_options *o)
 
 bool against_is_pair(const char *path)
 {
-    char *a = xasprintf("%s/a/run.json", path), *b = xasprintf("%s/b/run.json", path);
-    bool is = !access(a, R_OK) && !access(b, R_OK);
+    char *a = xasprintf("%s/a", path), *b = xasprintf("%s/b", path);
+    bool is = run_folder_is(a) && run_folder_is(b);
 
     free(a);
     free(b);
@@ -395,7 +381,7 @@ static int open_folders(struct leader *g, const char *path)
     for (int i = 0; !err && i < 2; i++) {
         struct target *t = &g->t[i];
         t->path = xasprintf("%s/%s", path, t->side);
-        err = run_meta_load(t->path, &t->meta, g->error, sizeof(g->error));
+        err = run_folder_meta(t->path, &t->meta, g->error, sizeof(g->error));
         if (!err)
             err = store_open(t->path, &t->plan, &t->store, g->error, sizeof(g->error));
         t->command =
@@ -422,72 +408,14 @@ static int ask_again(struct leader *g)
         err = check_same(g, &g->t[i], fresh.t[i].meta);
     for (int i = 0; !err && i < 2; i++) {
         g->t[i].agent = fresh.t[i].agent;
-        fresh.t[i].agent = (struct end){.in = -1, .out = -1, .err = -1};
+        fresh.t[i].agent = (struct end){END_NONE};
     }
     release(&fresh);
     return err;
 }
 
-static void print_cells(FILE *out, char *const *cells, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        csv_print(out, cells[i]);
-        fputc(i + 1 < n ? ',' : '\n', out);
-    }
-}
-
-/* The rows of one launch, under their header. A new text. */
-static char *rows_of(const struct table *t, const struct launch *l)
-{
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-
-    if (!out)
-        alloc_fail(BUFSIZ);
-    print_cells(out, t->columns, t->n_columns);
-    for (size_t row = 0; row < t->n_rows; row++)
-        if (table_number(t, row, "case") == l->case_number &&
-            table_number(t, row, "repeat") == l->repeat)
-            print_cells(out, t->cells + row * t->n_columns, t->n_columns);
-    if (fclose(out))
-        alloc_fail(size);
-    return text;
-}
-
-/* Does this launch decide the choices of the later ones of its case? */
-static bool decides(const struct target *t, size_t i)
-{
-    const struct launch *all = t->plan.launches;
-
-    if (all[i].state != LAUNCH_DONE)
-        return false;
-    for (size_t k = 0; k < i; k++)
-        if (all[k].case_number == all[i].case_number && all[k].state == LAUNCH_DONE)
-            return false;
-    return true;
-}
-
-static int tell_rows(struct leader *g, struct target *t, const struct run_folder *folder,
-                     const struct launch *l)
-{
-    json_t *answer = NULL, *message = wire_launch(l);
-    char *rows = NULL;
-
-    for (size_t i = 0; i < folder->n_benches; i++)
-        if (!strcmp(folder->benches[i].name, l->bench))
-            rows = rows_of(&folder->benches[i].rows, l);
-    json_object_set_new(message, "ask", json_string("keep"));
-    json_object_set_new(message, "rows", wire_text(rows ? rows : ""));
-    free(rows);
-    int err = target_ask(t, message, g->error, sizeof(g->error));
-    if (!err)
-        err = target_answer(t, KEEP_NS, &answer, g->error, sizeof(g->error));
-    json_decref(answer);
-    return err;
-}
-
-/* Tells the new agent of a target the choices of its earlier launches (harness/run/launch.h). */
+/* Tells the new agent of a target the choices of its earlier launches (harness/run/launch.h): by all
+ * rows, a message for each benchmark. */
 static int tell_choices(struct leader *g, struct target *t)
 {
     struct run_folder folder;
@@ -495,9 +423,31 @@ static int tell_choices(struct leader *g, struct target *t)
 
     if (err)
         return err;
-    for (size_t i = 0; !err && i < t->plan.n; i++)
-        if (decides(t, i))
-            err = tell_rows(g, t, &folder, &t->plan.launches[i]);
+    for (size_t i = 0; !err && i < folder.n_benches; i++) {
+        const char *bench = folder.benches[i].name;
+        json_t *launches = json_array(), *answer = NULL;
+        char *path = xasprintf("%s/%s.csv", t->path, bench);
+        struct buffer rows = {0};
+
+        for (size_t k = 0; k < t->plan.n; k++)
+            if (t->plan.launches[k].state == LAUNCH_DONE &&
+                !strcmp(t->plan.launches[k].bench, bench))
+                json_array_append_new(launches, wire_launch(&t->plan.launches[k]));
+        if (json_array_size(launches) && !(err = file_read(path, SIZE_MAX, &rows))) {
+            err = target_ask(t,
+                             json_pack("{s:s, s:O, s:o}", "ask", "keep", "launches", launches,
+                                       "rows", message_text(rows.text)),
+                             g->error, sizeof(g->error));
+            if (!err)
+                err = target_answer(t, KEEP_NS, &answer, g->error, sizeof(g->error));
+        } else if (err) {
+            snprintf(g->error, sizeof(g->error), "cannot read '%s': %s", path, strerror(-err));
+        }
+        json_decref(answer);
+        json_decref(launches);
+        buffer_release(&rows);
+        free(path);
+    }
     run_folder_release(&folder);
     return err;
 }

@@ -12,6 +12,7 @@
 #include "core/program.h"
 #include "harness/against/against.h"
 #include "harness/child.h"
+#include "harness/hosts/agent.h"
 #include "harness/plan/suite.h"
 #include "harness/run/launch.h"
 #include "harness/run/run.h"
@@ -20,41 +21,13 @@
 
 /* ---- Messages of leader and agent ---- */
 
-json_t *wire_text(const char *text)
-{
-    json_t *valid = json_string(text);
-
-    if (valid)
-        return valid;
-    char *copy = xstrdup(text);
-    for (char *c = copy; *c; c++)
-        if ((unsigned char)*c >= 0x80)
-            *c = '?';
-    valid = json_string(copy);
-    free(copy);
-    return valid;
-}
-
-/* Takes the message over. 0 or -errno; NULL: a text in it is no UTF-8. */
-static int wire_send(int fd, json_t *message)
-{
-    char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
-    int err = text ? write_all(fd, text, strlen(text)) : -EILSEQ;
-
-    if (!err)
-        err = write_all(fd, "\n", 1);
-    free(text);
-    json_decref(message);
-    return err;
-}
-
 json_t *wire_launch(const struct launch *l)
 {
     json_t *margin = l->margin > 0 ? json_real(l->margin) : NULL;
 
-    return json_pack("{s:i, s:i, s:s, s:s, s:I, s:o*}", "case", (int)l->case_number, "repeat",
-                     (int)l->repeat, "bench", l->bench, "arguments", l->arguments, "timeout_ns",
-                     (json_int_t)l->timeout_ns, "margin", margin);
+    return json_pack("{s:i, s:i, s:i, s:s, s:s, s:I, s:o*}", "case", (int)l->case_number, "repeat",
+                     (int)l->repeat, "rows", (int)l->rows, "bench", l->bench, "arguments",
+                     l->arguments, "timeout_ns", (json_int_t)l->timeout_ns, "margin", margin);
 }
 
 int wire_take_launch(const json_t *message, struct launch *l)
@@ -62,17 +35,18 @@ int wire_take_launch(const json_t *message, struct launch *l)
     const char *bench, *arguments;
     json_int_t timeout_ns;
     double margin = 0;
-    int number, repeat;
+    int number, repeat, rows;
 
-    if (json_unpack((json_t *)message, "{s:i, s:i, s:s, s:s, s:I, s?F}", "case", &number, "repeat",
-                    &repeat, "bench", &bench, "arguments", &arguments, "timeout_ns", &timeout_ns,
-                    "margin", &margin) ||
-        number < 1 || repeat < 1 || timeout_ns < 1)
+    if (json_unpack((json_t *)message, "{s:i, s:i, s:i, s:s, s:s, s:I, s?F}", "case", &number,
+                    "repeat", &repeat, "rows", &rows, "bench", &bench, "arguments", &arguments,
+                    "timeout_ns", &timeout_ns, "margin", &margin) ||
+        number < 1 || repeat < 1 || rows < 0 || timeout_ns < 1)
         return -EBADMSG;
     if (json_object_get(message, "margin") && !(margin > 0 && margin < 1))
         return -EBADMSG;
     *l = (struct launch){.case_number = (unsigned)number,
                          .repeat = (unsigned)repeat,
+                         .rows = (unsigned)rows,
                          .bench = xstrdup(bench),
                          .arguments = xstrdup(arguments),
                          .from = xstrdup(""),
@@ -101,13 +75,13 @@ int target_start(struct target *t, char *error, size_t len)
     char *own = argv_quoted(&w, 0);
     argv_release(&w);
 
-    *e = (struct end){.name = t->side, .in = -1, .out = -1, .err = -1};
+    *e = (struct end){END_NONE, .name = t->side, .talks = true};
     argv_add(&e->command, "sh");
     argv_add(&e->command, "-c");
-    argv_addf(&e->command, "%s run --agent", t->command ? t->command : own);
+    argv_addf(&e->command, "%s agent", t->command ? t->command : own);
     free(own);
     int err = end_start(e);
-    if (!err && fcntl(e->in, F_SETFL, O_NONBLOCK))
+    if (!err && fcntl(e->p.in, F_SETFL, O_NONBLOCK))
         err = -errno;
     if (err)
         snprintf(error, len, "cannot start target %s: %s", t->side, strerror(-err));
@@ -120,39 +94,22 @@ static int gone(const struct target *t, char *error, size_t len)
     const struct end *e = &t->agent;
 
     snprintf(error, len, "target %s ended: %s (status %d); it was started by: %s", t->side,
-             *e->last ? e->last : "without a word", e->status, e->command.all[2]);
+             *e->last ? e->last : "without a word", e->p.status, e->command.all[2]);
     return -EPIPE;
 }
 
-/* Its first whole line, taken out of its output; NULL: none yet. */
-static char *take_line(struct end *e)
+/* Its next answer, if one has come: 0, -EREMOTEIO for an error that it tells, or -EPROTO where it
+ * prints something else. */
+static int take_answer(struct target *t, json_t **answer, char *error, size_t len)
 {
-    char *text = e->output.text;
-    char *end = text ? memchr(text, '\n', e->output.size) : NULL;
-
-    if (!end)
-        return NULL;
-    char *line = xstrndup(text, (size_t)(end - text));
-    size_t rest = e->output.size - (size_t)(end + 1 - text);
-    memmove(text, end + 1, rest + 1);
-    e->output.size = rest;
-    return line;
-}
-
-static int take_answer(const struct target *t, const char *line, json_t **answer, char *error,
-                       size_t len)
-{
-    json_error_t why;
-    json_t *m = json_loads(line, JSON_REJECT_DUPLICATES, &why);
-
-    if (!json_is_object(m)) {
+    if (t->agent.stray) {
         snprintf(error, len,
                  "what target %s says is no answer of plumb's ('%.60s'): its command must print "
                  "nothing else, and end in a plumb: %s",
-                 t->side, line, t->agent.command.all[2]);
-        json_decref(m);
+                 t->side, t->agent.stray, t->agent.command.all[2]);
         return -EPROTO;
     }
+    json_t *m = end_answer(&t->agent);
     const char *problem = json_string_value(json_object_get(m, "error"));
     if (problem) {
         snprintf(error, len, "target %s: %s", t->side, problem);
@@ -168,10 +125,10 @@ static int take_answer(const struct target *t, const char *line, json_t **answer
 static int send_text(struct target *t, const char *text, size_t n)
 {
     uint64_t until_ns = clock_now_ns() + LATE_NS;
-    struct pollfd to = {.fd = t->agent.in, .events = POLLOUT};
+    struct pollfd to = {.fd = t->agent.p.in, .events = POLLOUT};
 
     while (n) {
-        ssize_t done = write(t->agent.in, text, n);
+        ssize_t done = write(t->agent.p.in, text, n);
         if (done < 0 && errno != EINTR && errno != EAGAIN)
             return -errno;
         text += done > 0 ? done : 0;
@@ -189,7 +146,7 @@ static int send_text(struct target *t, const char *text, size_t n)
 int target_ask(struct target *t, json_t *message, char *error, size_t len)
 {
     char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
-    int err = !text ? -EILSEQ : t->agent.in < 0 ? -EPIPE : send_text(t, text, strlen(text));
+    int err = !text ? -EILSEQ : t->agent.p.in < 0 ? -EPIPE : send_text(t, text, strlen(text));
 
     if (!err)
         err = send_text(t, "\n", 1);
@@ -198,14 +155,10 @@ int target_ask(struct target *t, json_t *message, char *error, size_t len)
     if (err == -EPIPE) {
         /* It no longer reads. Its last answer explains more than its end. */
         json_t *answer = NULL;
-        int told = 0;
 
         ends_wait(&t->agent, 1, STOP_GRACE_NS);
-        char *line = take_line(&t->agent);
-        if (line)
-            told = take_answer(t, line, &answer, error, len);
+        int told = take_answer(t, &answer, error, len);
         json_decref(answer);
-        free(line);
         return told ? told : gone(t, error, len);
     }
     if (err == -ETIMEDOUT)
@@ -219,13 +172,12 @@ int target_ask(struct target *t, json_t *message, char *error, size_t len)
 int target_answer(struct target *t, uint64_t within_ns, json_t **answer, char *error, size_t len)
 {
     uint64_t until_ns = clock_now_ns() + within_ns;
-    char *line;
-    int err = 0;
+    int err;
 
     *answer = NULL;
-    while (!(line = take_line(&t->agent))) {
-        if (*t->cancel || err)
-            return *t->cancel ? -ECANCELED : err;
+    while (!(err = take_answer(t, answer, error, len)) && !*answer) {
+        if (*t->cancel)
+            return -ECANCELED;
         if (end_is_over(&t->agent))
             return gone(t, error, len);
         if (clock_now_ns() > until_ns) {
@@ -234,13 +186,13 @@ int target_answer(struct target *t, uint64_t within_ns, json_t **answer, char *e
             return -ETIMEDOUT;
         }
         err = ends_attend(&t->agent, 1, SLICE_MS);
-        if (err)
+        if (err) {
             snprintf(error, len, "cannot read what target %s says: %s", t->side, strerror(-err));
+            return err;
+        }
         if (t->progress)
             progress_show(t->progress);
     }
-    err = take_answer(t, line, answer, error, len);
-    free(line);
     return err;
 }
 
@@ -256,7 +208,7 @@ int target_take_plan(struct target *t, json_t *answer, char *error, size_t len)
     size_t n = json_array_size(all);
 
     if (!n || !json_is_object(meta) ||
-        json_integer_value(json_object_get(answer, "protocol")) != WIRE_PROTOCOL)
+        json_integer_value(json_object_get(answer, "protocol")) != AGENT_PROTOCOL)
         return damaged(t, error, len);
     t->meta = json_incref(meta);
     t->plan.launches = xcalloc(n, sizeof(*t->plan.launches));
@@ -280,10 +232,7 @@ static int record_of(const json_t *answer, struct launch_record *r, int *wrong,
         rows < 1 || rows > PLAN_ROWS_MAX)
         return -EPROTO;
     r->n_rows = (unsigned)rows;
-    for (r->state = LAUNCH_DONE; r->state <= LAUNCH_LATE; r->state++)
-        if (!strcmp(state, launch_state_name(r->state)))
-            return 0;
-    return -EPROTO;
+    return launch_state_parse(state, &r->state) && r->state != LAUNCH_TODO ? 0 : -EPROTO;
 }
 
 static int keep(struct target *t, size_t i, const json_t *answer, char *error, size_t len)
@@ -303,7 +252,7 @@ static int keep(struct target *t, size_t i, const json_t *answer, char *error, s
     t->child_ns += (uint64_t)elapsed_ns;
     t->failed += record.state == LAUNCH_FAIL;
     t->late += record.state == LAUNCH_LATE;
-    if (record.state == LAUNCH_FAIL || record.state == LAUNCH_LATE) {
+    if (launch_state_is_bad(record.state)) {
         const struct launch *l = &t->plan.launches[i];
 
         progress_clear(t->progress);
@@ -330,7 +279,7 @@ int target_launch(struct target *t, size_t i, char *error, size_t len)
 
 void target_release(struct target *t)
 {
-    if (t->agent.pid)
+    if (t->agent.p.pid)
         ends_stop(&t->agent, 1, STOP_GRACE_NS);
     store_close(t->store);
     plan_release(&t->plan);
@@ -356,7 +305,7 @@ static json_t *error_of(const char *text)
 {
     json_t *message = json_object();
 
-    json_object_set_new(message, "error", wire_text(text));
+    json_object_set_new(message, "error", message_text(text));
     return message;
 }
 
@@ -391,7 +340,7 @@ static int take_order(struct agent *a, const json_t *m, const char **suite, cons
 
     if (json_unpack((json_t *)m, "{s:i, s:s, s:s, s:I, s?:s}", "protocol", &protocol, "suite",
                     suite, "config", config, "seed", &seed, "only", only) ||
-        protocol != WIRE_PROTOCOL)
+        protocol != AGENT_PROTOCOL)
         return -EPROTO;
     a->seed = (uint64_t)seed;
     return 0;
@@ -401,7 +350,7 @@ static int take_order(struct agent *a, const json_t *m, const char **suite, cons
 static json_t *answer_plan(struct agent *a, const json_t *m)
 {
     const char *suite = NULL, *config = NULL, *only = NULL;
-    char *words[] = {"run", "--agent"}, error[1024] = "";
+    char *words[] = {"agent"}, error[1024] = "";
     struct plan plan = {0};
     json_t *answer = NULL;
 
@@ -431,9 +380,9 @@ static json_t *answer_plan(struct agent *a, const json_t *m)
                                                    .only = only,
                                                    .pairs = plan.pairs,
                                                    .pairs_of = plan.pairs_of,
-                                                   .argc = 2,
+                                                   .argc = 1,
                                                    .argv = words});
-        answer = json_pack("{s:i, s:O, s:o}", "protocol", WIRE_PROTOCOL, "meta", a->meta,
+        answer = json_pack("{s:i, s:O, s:o}", "protocol", AGENT_PROTOCOL, "meta", a->meta,
                            "launches", launches_of(&plan));
     } else {
         answer = error_of(*error ? error : strerror(-err));
@@ -476,17 +425,44 @@ static json_t *answer_launch(struct agent *a, const json_t *m)
 
         json_object_set_new(answer, "state", json_string(launch_state_name(r->state)));
         json_object_set_new(answer, "n_rows", json_integer(r->n_rows));
-        json_object_set_new(answer, "header", wire_text(r->header));
-        json_object_set_new(answer, "rows", wire_text(r->rows));
-        json_object_set_new(answer, "samples", wire_text(r->samples));
-        json_object_set_new(answer, "log", wire_text(r->log));
+        json_object_set_new(answer, "header", message_text(r->header));
+        json_object_set_new(answer, "rows", message_text(r->rows));
+        json_object_set_new(answer, "samples", message_text(r->samples));
+        json_object_set_new(answer, "log", message_text(r->log));
         json_object_set_new(answer, "wrong", json_boolean(launched.wrong));
-        json_object_set_new(answer, "summary", wire_text(launched.summary));
+        json_object_set_new(answer, "summary", message_text(launched.summary));
         json_object_set_new(answer, "elapsed_ns", json_integer((json_int_t)launched.child_ns));
     }
     launched_release(&launched);
     plan_release(&one);
     return answer;
+}
+
+/* The answer to "keep": a new agent learns the earlier choices of its target, from rows of launches of
+ * one benchmark that are done. */
+static json_t *answer_keep(struct agent *a, const json_t *m)
+{
+    const json_t *launches = json_object_get(m, "launches");
+    const char *rows = json_string_value(json_object_get(m, "rows"));
+    struct plan plan = {0};
+    struct table t = {0};
+    char error[256];
+    int err = rows && a->planned && json_array_size(launches) ? 0 : -EPROTO;
+
+    for (size_t i = 0; !err && i < json_array_size(launches); i++) {
+        struct launch *l = ARRAY_ADD(plan.launches, plan.n);
+
+        *l = (struct launch){0};
+        err = wire_take_launch(json_array_get(launches, i), l);
+        l->state = LAUNCH_DONE;
+    }
+    if (!err)
+        err = table_parse("rows", rows, strlen(rows), &t, error, sizeof(error));
+    if (!err)
+        kept_learn_all(&a->kept, bench_list_find(&a->benches, plan.launches[0].bench), &plan, &t);
+    table_release(&t);
+    plan_release(&plan);
+    return err ? error_of("rows of a launch that cannot be read") : json_pack("{s:b}", "kept", 1);
 }
 
 /* One line, one answer. 0, or -errno when it is to end. */
@@ -499,27 +475,12 @@ static int obey(struct agent *a, const char *line, size_t len)
         answer = answer_plan(a, m);
     else if (ask && !strcmp(ask, "launch"))
         answer = answer_launch(a, m);
-    else if (ask && !strcmp(ask, "keep")) {
-        /* The answer to "keep": a new agent learns the earlier choices of its target. */
-        const char *rows = json_string_value(json_object_get(m, "rows"));
-        struct plan one = {.launches = xcalloc(1, sizeof(*one.launches)), .n = 1};
-        struct table t = {0};
-        char error[256];
-        int err = rows && a->planned ? wire_take_launch(m, one.launches) : -EPROTO;
-        const struct bench_info *b = err ? NULL : bench_list_find(&a->benches, one.launches->bench);
-
-        if (!err)
-            err = table_parse("rows", rows, strlen(rows), &t, error, sizeof(error));
-        if (!err && b)
-            kept_learn(&a->kept, b, one.launches, &t, 0, t.n_rows);
-        table_release(&t);
-        plan_release(&one);
-        answer =
-            err ? error_of("rows of a launch that cannot be read") : json_pack("{s:b}", "kept", 1);
-    } else
+    else if (ask && !strcmp(ask, "keep"))
+        answer = answer_keep(a, m);
+    else
         answer = error_of("this is no message for an agent of plumb");
     json_decref(m);
-    return a->stop || !answer ? -ECANCELED : wire_send(STDOUT_FILENO, answer);
+    return a->stop || !answer ? -ECANCELED : message_send(STDOUT_FILENO, answer);
 }
 
 int against_agent(void)
@@ -531,7 +492,7 @@ int against_agent(void)
     int err = 0;
 
     if (isatty(STDIN_FILENO)) {
-        fputs("plumb run: --agent is how plumb run --against starts the other side\n", stderr);
+        fputs("plumb agent is how plumb run --against and --hosts start the other side\n", stderr);
         return EXIT_USAGE;
     }
     while (!err && !*a.signals && (n = getline(&line, &room, stdin)) > 0)

@@ -39,6 +39,7 @@
 #include "harness/plan/plan.h"
 #include "harness/report/model.h"
 #include "harness/report/suite_index.h"
+#include "harness/store/run_folder.h"
 
 enum pair_state {
     PAIR_READY,     /* to be decided */
@@ -214,17 +215,10 @@ double *steal_of_launches(struct pool *pool, const struct pair *pair, size_t run
 /* ---- Inside of this folder: the sides while they are paired. Their run folders, and who was
  * measured in turn with whom, are in pairs_sides.c, what each has of a case in pairs_values.c. */
 
-/* Run folders behind paths: each path a run, or a folder of runs, which come in the order of their
- * start. They grow by ARRAY_ADD(). */
-struct run_paths {
-    char **all;
-    size_t n;
-};
-
-/* Adds those of one path. 0; -ENOENT: no run there; -EPROTO: a run of another schema; other
+/* Adds the run folders behind a path: it, or those that lie in it, in the order of their start.
+ * 0; -ENOENT: no run there; -EPROTO: a run of another schema; other
  * -errno. error says which and why. */
 int run_paths_add(struct run_paths *paths, const char *path, char *error, size_t len);
-void run_paths_release(struct run_paths *paths);
 
 /* One side of a comparison while it is being paired. */
 struct side {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which runs may stand on which side: see pairs.h. */
-#include <dirent.h>
 #include <errno.h>
 #include <jansson.h>
 #include <stdint.h>
@@ -20,59 +19,6 @@ struct dated_run {
     char *path, *started;
 };
 
-struct dated_runs {
-    struct dated_run *all;
-    size_t n;
-};
-
-/* Nothing where it is no run. A run.json that is no JSON is left to run_folder_load(), which says
- * why. */
-static int add_if_run(struct dated_runs *list, const char *path, char *error, size_t len)
-{
-    char *file = xasprintf("%s/run.json", path);
-    int err = 0;
-
-    if (!access(file, F_OK)) {
-        json_t *meta = json_load_file(file, JSON_REJECT_DUPLICATES, NULL);
-        const char *started = json_string_value(json_object_get(meta, "started_utc"));
-
-        if (json_is_object(meta) && !run_schema_fits(meta, file, error, len))
-            err = -EPROTO;
-        *ARRAY_ADD(list->all, list->n) =
-            (struct dated_run){xstrdup(path), xstrdup(started ? started : "")};
-        json_decref(meta);
-    }
-    free(file);
-    return err;
-}
-
-static int list_folder(struct dated_runs *list, const char *path, char *error, size_t len)
-{
-    DIR *dir = opendir(path);
-    struct dirent *entry;
-    int err = 0;
-
-    if (!dir) {
-        err = -errno;
-        snprintf(error, len, "cannot read '%s': %s", path, strerror(-err));
-        return err == -ENOTDIR ? -ENOENT : err;
-    }
-    while (!err && (entry = readdir(dir)) != NULL) {
-        if (*entry->d_name == '.')
-            continue;
-        char *own = xasprintf("%s/%s", path, entry->d_name);
-        err = add_if_run(list, own, error, len);
-        free(own);
-    }
-    closedir(dir);
-    if (!err && !list->n) {
-        snprintf(error, len,
-                 "'%s' is neither a run folder nor a folder of them: no run.json is there", path);
-        err = -ENOENT;
-    }
-    return err;
-}
-
 /* By their start, which is ISO 8601; of one second by name. */
 static int compare_starts(const void *x, const void *y)
 {
@@ -82,9 +28,23 @@ static int compare_starts(const void *x, const void *y)
     return d ? d : strcmp(a->path, b->path);
 }
 
+/* Its start. A run.json that is no JSON is left to run_folder_load(), which says why. */
+static int date(struct dated_run *run, char *path, char *error, size_t len)
+{
+    char *file = xasprintf("%s/run.json", path);
+    json_t *meta = json_load_file(file, JSON_REJECT_DUPLICATES, NULL);
+    const char *started = json_string_value(json_object_get(meta, "started_utc"));
+    int err = json_is_object(meta) && !run_schema_fits(meta, file, error, len) ? -EPROTO : 0;
+
+    *run = (struct dated_run){path, xstrdup(started ? started : "")};
+    json_decref(meta);
+    free(file);
+    return err;
+}
+
 int run_paths_add(struct run_paths *paths, const char *path, char *error, size_t len)
 {
-    struct dated_runs list = {0};
+    struct run_paths found = {0};
     struct stat st;
     int err = 0;
 
@@ -93,28 +53,32 @@ int run_paths_add(struct run_paths *paths, const char *path, char *error, size_t
         snprintf(error, len, "there is no run folder '%s': %s", path, strerror(errno));
         return err;
     }
-    err = add_if_run(&list, path, error, len);
-    if (!err && !list.n)
-        err = list_folder(&list, path, error, len);
-    if (list.n)
-        qsort(list.all, list.n, sizeof(*list.all), compare_starts);
-    for (size_t i = 0; i < list.n; i++) {
-        if (!err)
-            *ARRAY_ADD(paths->all, paths->n) = list.all[i].path;
-        else
-            free(list.all[i].path);
-        free(list.all[i].started);
+    err = run_folders_in(path, &found);
+    if (err) {
+        snprintf(error, len, "cannot read '%s': %s", path, strerror(-err));
+        err = err == -ENOTDIR ? -ENOENT : err;
+    } else if (!found.n) {
+        snprintf(error, len,
+                 "'%s' is neither a run folder nor a folder of them: no run.json is there", path);
+        err = -ENOENT;
     }
-    free(list.all);
-    return err;
-}
+    struct dated_run *runs = xcalloc(found.n, sizeof(*runs));
+    size_t n = 0;
 
-void run_paths_release(struct run_paths *paths)
-{
-    for (size_t i = 0; i < paths->n; i++)
-        free(paths->all[i]);
-    free(paths->all);
-    *paths = (struct run_paths){0};
+    while (!err && n < found.n) {
+        err = date(&runs[n], found.all[n], error, len);
+        n++;
+    }
+    if (!err)
+        qsort(runs, n, sizeof(*runs), compare_starts);
+    for (size_t i = 0; i < n; i++) {
+        if (!err)
+            *ARRAY_ADD(paths->all, paths->n) = xstrdup(runs[i].path);
+        free(runs[i].started);
+    }
+    free(runs);
+    run_paths_release(&found);
+    return err;
 }
 
 static const json_t *meta_of(const struct pairs *p, size_t run)

@@ -9,6 +9,7 @@
 #include "harness/child.h"
 #include "harness/command.h"
 #include "harness/doctor/measure.h"
+#include "harness/hosts/launcher.h"
 
 #define MEASURE_FOUND "found" /* of --measure: the causes that were found */
 
@@ -20,8 +21,6 @@ struct options {
     struct hosts_options hosts;
     int launcher;
 };
-
-static const char *const launchers[] = {"ssh", "mpirun", "srun", NULL};
 
 #define AT(member) offsetof(struct options, member)
 
@@ -51,7 +50,7 @@ static const struct opt doctor_table[] = {
     {OPTION("hosts", OPT_STRING, hosts.file, "FILE",
             "examine all hosts of the file (docs/hosts.md), and name those that differ")},
     {OPTION("launcher", OPT_CHOICE, launcher, NULL, "--hosts: what starts plumb on them"),
-     .choices = launchers, .def = "ssh"},
+     .choices = launcher_names + 1, .def = "ssh"},
     {OPTION("rsh", OPT_STRING, hosts.rsh, "PROGRAM",
             "--hosts: program instead of ssh, called as PROGRAM HOST COMMAND; or $PLUMB_RSH")},
     {OPTION("remote-dir", OPT_STRING, hosts.remote_dir, "DIR",
@@ -238,7 +237,7 @@ static int run(const struct opts *o, void *context)
         if (o->n_args || options->sysroot || options->measure)
             return fail(EXIT_USAGE, "--hosts examines these hosts alone: name no other machine, "
                                     "and measure on each by itself");
-        options->hosts.launcher = launchers[options->launcher];
+        options->hosts.launcher = launcher_names[1 + options->launcher];
         return doctor_hosts(&options->hosts, options->json);
     }
     if (options->explain)

@@ -42,6 +42,7 @@ struct patient {
 };
 
 struct ward {
+    const struct hosts_run *run;
     struct patient *all;
     size_t n, n_answered;
 };

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/alloc.h"
 #include "core/program.h"
@@ -14,16 +13,24 @@
 
 /* ---- Asking */
 
-static void take(const struct host *host, const char *output, size_t size, const char *why,
-                 void *arg)
+static void take(struct host *host, const struct host_answer *answer, void *arg)
 {
     struct patient *p = ((struct ward *)arg)->all;
+    const char *rows = json_string_value(json_object_get(answer->end, "rows"));
 
     while (strcmp(p->name, host->name) != 0)
         p++;
-    p->machine = output ? json_loadb(output, size, 0, NULL) : NULL;
+    p->machine = rows ? json_loads(rows, 0, NULL) : NULL;
     if (!p->machine)
-        p->why = xstrdup(why ? why : "its plumb probe --json gave no JSON");
+        p->why = xstrdup(answer->why ? answer->why : "its plumb probe --json gave no JSON");
+}
+
+static void order(struct host *host, struct argv *words, void *arg)
+{
+    char program[4096];
+
+    host_agent_path(((const struct ward *)arg)->run, host, program, sizeof(program));
+    argv_add_all(words, (const char *[]){program, "probe", "--json", "--watch", "1s", NULL});
 }
 
 static void examine_all(struct ward *w)
@@ -40,21 +47,14 @@ static void examine_all(struct ward *w)
     }
 }
 
-static int ask(const struct hosts_run *run, struct ward *w)
+static int ask(struct hosts_run *run, struct ward *w)
 {
-    static const char *const arguments[] = {"probe", "--json", "--watch", "1s", NULL};
-    char program[4096];
-    ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
-    int err = n > 0 ? 0 : -errno;
-
+    w->run = run;
     w->all = xcalloc(run->hosts.n, sizeof(*w->all));
     w->n = run->hosts.n;
     for (size_t i = 0; i < w->n; i++)
         w->all[i].name = run->hosts.all[i].name;
-    if (err)
-        return err;
-    program[n] = '\0';
-    err = hosts_ask(run, program, arguments, take, w);
+    int err = hosts_ask(run, TASK_ASK, order, take, w);
     if (!err)
         examine_all(w);
     return err;

@@ -9,6 +9,7 @@
 #include "core/condition.h"
 #include "core/units.h"
 #include "harness/doctor/measure.h"
+#include "harness/run/estimate.h"
 #include "harness/run/launch.h"
 #include "harness/run/progress.h"
 #include "harness/table.h"

@@ -13,6 +13,7 @@
 #include "core/group/world.h"
 #include "core/units.h"
 #include "harness/child.h"
+#include "harness/document/document.h"
 #include "harness/hosts/end.h"
 #include "harness/hosts/launcher.h"
 #include "harness/table.h"
@@ -21,52 +22,45 @@
 
 #define NETWORKS_SHOWN 4
 
-const char *check_network(const char *network, char *text, size_t len)
+const char *check_network(const json_t *network, char *text, size_t len)
 {
-    size_t name = strcspn(network, "|");
-    const char *speed = network[name] ? network + name + 1 : "";
-    const char *bar = strchr(speed, '|'), *address = bar ? bar + 1 : "";
+    const char *name = json_string_value(json_object_get(network, "name"));
+    const char *address =
+        json_string_value(json_array_get(json_object_get(network, "addresses"), 0));
+    double mbps = json_number_value(json_object_get(network, "speed_mbps"));
     char rate[40] = "";
 
+    if (mbps > 0)
+        snprintf(rate, sizeof(rate), " %.4g %s", mbps >= 1000 ? mbps / 1000 : mbps,
+                 mbps >= 1000 ? "Gb/s" : "Mb/s");
     text[0] = 0;
-    char *end;
-    double number = strtod(speed, &end);
-
-    if (end != speed && number > 0) {
-        if (*end == 'G' || number >= 1000)
-            snprintf(rate, sizeof(rate), " %.4g Gb/s", *end == 'G' ? number : number / 1000);
-        else
-            snprintf(rate, sizeof(rate), " %.4g Mb/s", number);
-    }
-    size_t n = strcspn(address, " ");
-    if (n || memchr(network, ':', name)) /* a port of an RDMA device has no address of its own */
-        snprintf(text, len, "%.*s%s%.*s%s", (int)name, network, n ? " " : "", (int)n, address,
-                 rate);
-    return text;
+    if (name && (address || strchr(name, ':'))) /* a port of an RDMA device has no address */
+        snprintf(text, len, "%s%s%s%s", name, address ? " " : "", address ? address : "", rate);
+    return text_printable(text);
 }
 
-static void networks_text(const struct host *h, char *text, size_t len)
+static const char *networks_text(struct pool *pool, const struct host *h)
 {
-    size_t shown = 0, more = 0;
+    const char *text = "";
+    size_t shown = 0, more = 0, i;
+    const json_t *network;
+    char one[200];
 
-    text[0] = 0;
-    for (size_t i = 0; h->networks && h->networks[i]; i++) {
-        char one[200];
-        size_t at = strlen(text);
-        if (!*check_network(h->networks[i], one, sizeof(one)))
+    json_array_foreach (h->networks, i, network) {
+        if (!*check_network(network, one, sizeof(one)))
             continue;
         if (shown == NETWORKS_SHOWN)
             more++;
         else
-            snprintf(text + at, len - at, "%s%s", shown++ ? ", " : "", one);
+            text = pool_text(pool, "%s%s%s", text, shown++ ? ", " : "", one);
     }
-    if (more)
-        snprintf(text + strlen(text), len - strlen(text), " and %zu more", more);
+    return more ? pool_text(pool, "%s and %zu more", text, more) : text;
 }
 
 /* One build for all its programs, or that they differ. */
-static void build_text(const struct host *h, char *text, size_t len)
+static const char *build_text(struct pool *pool, const struct host *h)
 {
+    char build[HOST_VERSION_MAX] = "none";
     const char *version = NULL;
     bool bad = false;
 
@@ -74,58 +68,41 @@ static void build_text(const struct host *h, char *text, size_t len)
         bad |= h->programs[i].problem != NULL;
         version = h->programs[i].version ? h->programs[i].version : version;
     }
-    if (!version)
-        snprintf(text, len, "none");
-    else
-        host_build(version, text, len);
-    if (bad && version)
-        snprintf(text + strlen(text), len - strlen(text), " see below");
-}
-
-struct line {
-    char slots[16], clock[40], build[STREAM_TEXT_MAX], networks[1000];
-};
-
-static int wider(int width, const char *text)
-{
-    return (int)strlen(text) > width ? (int)strlen(text) : width;
+    if (version)
+        host_build(version, build, sizeof(build));
+    return pool_text(pool, "%s%s", build, bad && version ? " see below" : "");
 }
 
 static void print_table(const struct hosts_run *run)
 {
-    struct line *lines = xcalloc(run->hosts.n, sizeof(*lines));
-    int name = 4, clock = 5, build = 5;
+    static const struct document_column columns[] = {{.name = "host"},
+                                                     {.name = "slots", .number = true},
+                                                     {.name = "clock"},
+                                                     {.name = "build"},
+                                                     {.name = "networks"}};
+    const struct document_terminal terminal = document_terminal_of(stderr);
+    struct pool pool = {0};
+    struct document *d = document_new(&pool);
+    struct document_table *t = document_table(d, columns, 5);
 
     for (size_t i = 0; i < run->hosts.n; i++) {
-        struct line *l = &lines[i];
         const struct host *h = &run->hosts.all[i];
-        snprintf(l->slots, sizeof(l->slots), "%u", h->slots);
-        networks_text(h, l->networks, sizeof(l->networks));
-        size_t len = sizeof(l->clock);
-        if (isnan(h->offset_s))
-            snprintf(l->clock, len, "not known");
-        else
-            snprintf(l->clock, len, "%+.2f s +-%.2f", fabs(h->offset_s) < 0.005 ? 0 : h->offset_s,
-                     h->spread_s);
-        build_text(h, l->build, sizeof(l->build));
-        if (!h->answered) {
-            snprintf(l->clock, sizeof(l->clock), "no answer");
-            snprintf(l->build, sizeof(l->build), "see below");
-        }
-        if (!run->hosts.all[i].asked)
+        if (!h->asked)
             continue;
-        name = wider(name, run->hosts.all[i].name);
-        clock = wider(clock, lines[i].clock);
-        build = wider(build, lines[i].build);
+        struct cell *cells = document_row(t);
+        cells[0] = cell_text(h->name);
+        cells[1] = cell_text(pool_text(&pool, "%u", h->slots));
+        cells[2] =
+            cell_text(!h->answered ? "no answer"
+                      : isnan(h->offset_s)
+                          ? "not known"
+                          : pool_text(&pool, "%+.2f s +-%.2f",
+                                      fabs(h->offset_s) < 0.005 ? 0 : h->offset_s, h->spread_s));
+        cells[3] = cell_text(h->answered ? build_text(&pool, h) : "see below");
+        cells[4] = cell_text(networks_text(&pool, h));
     }
-    fprintf(stderr, "  %-*s  %5s  %-*s  %-*s  %s\n", name, "host", "slots", clock, "clock", build,
-            "build", "networks");
-    for (size_t i = 0; i < run->hosts.n; i++)
-        if (run->hosts.all[i].asked)
-            fprintf(stderr, "  %-*s  %5s  %-*s  %-*s  %s\n", name, run->hosts.all[i].name,
-                    lines[i].slots, clock, lines[i].clock, build, lines[i].build,
-                    lines[i].networks);
-    free(lines);
+    document_write_terminal(d, &terminal, stderr);
+    pool_release(&pool);
 }
 
 static bool is_waiting(const struct launch *l, const struct host *h)
@@ -151,17 +128,13 @@ static void say_problem(const struct plan *plan, const struct host *h, const cha
 /* Is the address one of those that the host said it has? */
 static bool has_address(const struct host *h, const char *address)
 {
-    size_t len = address ? strlen(address) : 0;
+    const json_t *network, *own;
+    size_t i, k;
 
-    for (size_t i = 0; len && h->networks && h->networks[i]; i++) {
-        const char *at = strrchr(h->networks[i], '|');
-        for (at = at ? at + 1 : ""; *at; at += strspn(at, " ")) {
-            size_t n = strcspn(at, " ");
-            if (n == len && !memcmp(at, address, n))
+    json_array_foreach (h->networks, i, network)
+        json_array_foreach (json_object_get(network, "addresses"), k, own)
+            if (address && !strcmp(json_string_value(own), address))
                 return true;
-            at += n;
-        }
-    }
     return false;
 }
 
@@ -325,12 +298,89 @@ static int check_trial(struct hosts_run *run, const struct bench_info *bench)
     return err;
 }
 
-static void add_program(struct host *h, const char *bench)
+/* ---- The questions ---- */
+
+#define CLOCK_S 1.0 /* the largest difference that is accepted, beyond its uncertainty */
+
+static void take_clock(struct host *h, const struct host_answer *answer)
 {
-    for (size_t i = 0; i < h->n_programs; i++)
-        if (!strcmp(h->programs[i].bench, bench))
-            return;
-    *ARRAY_ADD(h->programs, h->n_programs) = (struct host_program){.bench = bench};
+    const json_t *clock = json_object_get(answer->begin, "clock_s");
+    double least = json_number_value(clock) - answer->end_s;
+    double most = json_number_value(clock) - answer->begin_s;
+
+    if (!json_is_number(clock))
+        return;
+    h->offset_s = (least + most) / 2;
+    h->spread_s = (most - least) / 2;
+    if (fabs(h->offset_s) - h->spread_s <= CLOCK_S)
+        return;
+    h->problem = xasprintf(
+        "the clock of '%s' is %.3g s %s this machine's (known to %.2g s): set both by one time "
+        "server, see chronyc tracking or timedatectl",
+        h->name, fabs(h->offset_s), h->offset_s > 0 ? "ahead of" : "behind", h->spread_s);
+}
+
+void check_take(struct host *h, const struct host_answer *answer)
+{
+    const json_t *programs = json_object_get(answer->end, "programs");
+    char calls[HOST_VERSION_MAX], version[HOST_VERSION_MAX], problem[768];
+
+    h->answered = true;
+    h->calls = xstrdup(message_line(answer->begin, "name", calls, sizeof(calls)));
+    h->networks = json_incref(json_object_get(answer->end, "networks"));
+    take_clock(h, answer);
+    for (size_t i = 0; i < h->n_programs; i++) {
+        struct host_program *p = &h->programs[i];
+        const json_t *said = json_array_get(programs, i);
+
+        message_line(said, "version", version, sizeof(version));
+        if (json_integer_value(json_object_get(said, "status"))) {
+            host_say_missing(p->path ? p->path : p->bench, h->name, calls, version, problem,
+                             sizeof(problem));
+            p->problem = xstrdup(problem);
+        } else {
+            p->version = xstrdup(version);
+        }
+    }
+}
+
+struct check {
+    struct hosts_run *run;
+    const struct bench_list *benches;
+    const struct plan *plan;
+};
+
+/* The benchmarks that wait for the host. */
+static void order(struct host *h, struct argv *words, void *arg)
+{
+    const struct check *c = arg;
+
+    for (size_t j = 0; j < c->plan->n; j++) {
+        const struct launch *l = &c->plan->launches[j];
+        const struct bench_info *bench =
+            is_waiting(l, h) ? bench_list_find(c->benches, l->bench) : NULL;
+        size_t i = 0;
+        char path[4096];
+
+        while (bench && i < h->n_programs && strcmp(h->programs[i].bench, bench->name) != 0)
+            i++;
+        if (!bench || i < h->n_programs)
+            continue;
+        host_program_path(c->run, h, bench->path, path, sizeof(path));
+        *ARRAY_ADD(h->programs, h->n_programs) =
+            (struct host_program){.bench = bench->name, .path = xstrdup(path)};
+        argv_add(words, path);
+    }
+    h->asked = h->n_programs > 0;
+}
+
+static void take(struct host *h, const struct host_answer *answer, void *arg)
+{
+    (void)arg;
+    if (answer->end)
+        check_take(h, answer);
+    else
+        h->problem = xstrdup(answer->why);
 }
 
 static void compare_build(struct host *h, const char *bench, const char *ours)
@@ -367,28 +417,18 @@ static bool can_try(const struct hosts_run *run, const struct bench_info *bench)
 
 int check_all(struct hosts_run *run, const struct bench_list *benches, const struct plan *plan)
 {
-    for (size_t i = 0; i < run->hosts.n; i++) {
-        /* Which benchmarks wait for the host. */
-        for (size_t j = 0; j < plan->n; j++) {
-            const struct launch *l = &plan->launches[j];
-            const struct bench_info *bench =
-                is_waiting(l, &run->hosts.all[i]) ? bench_list_find(benches, l->bench) : NULL;
-            if (bench)
-                add_program(&run->hosts.all[i], bench->name);
-        }
-    }
-    int err = check_ask(run, benches);
+    int err = hosts_ask(run, TASK_CHECK, order, take, &(struct check){run, benches, plan});
+
     for (size_t i = 0; !err && i < benches->n; i++) {
         const struct bench_info *bench = &benches->benches[i];
+        char ours[HOST_VERSION_MAX];
+
         if (!is_asked_for(run, bench->name))
             continue;
-        char ours[STREAM_TEXT_MAX];
-        err = host_own_version(bench->path, run->wait_ns, ours);
-
-        err = err == -ENOEXEC ? 0 : err; /* then every build is another one */
-        for (size_t k = 0; !err && k < run->hosts.n; k++)
+        host_version(bench->path, run->wait_ns, ours); /* without one, every build is another */
+        for (size_t k = 0; k < run->hosts.n; k++)
             compare_build(&run->hosts.all[k], bench->name, ours);
-        if (!err && can_try(run, bench))
+        if (can_try(run, bench))
             err = check_trial(run, bench);
     }
     if (!err)

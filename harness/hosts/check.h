@@ -15,20 +15,18 @@
 #define PLUMB_HARNESS_HOSTS_CHECK_H
 
 #include "harness/hosts/hosts.h"
+#include "harness/hosts/launcher.h"
 #include "harness/plan/plan.h"
 
 /* Asks for the launches of the plan that are to do, and prints the answers on stderr. 0, or -errno
  * of this machine. */
 int check_all(struct hosts_run *run, const struct bench_list *benches, const struct plan *plan);
 
-/* Its first part: asks all hosts that have programs, some at a time. 0 or -errno. */
-int check_ask(struct hosts_run *run, const struct bench_list *benches);
-
-/* Takes the answer of a host. Its clock was read between two readings of ours, in seconds. */
-void check_take(struct host *h, const char *text, const char *token, double begin_s, double end_s);
-/* Of "NAME|SPEED|ADDRESS ...": "eth0 10.1.0.1 1 Gb/s". Returns text; "" where the interface has no
+/* Takes the answer of a host; its "end" is there. */
+void check_take(struct host *h, const struct host_answer *answer);
+/* Of an entry of host.networks: "eth0 10.1.0.1 1 Gb/s". Returns text; "" where the interface has no
  * address. */
-const char *check_network(const char *network, char *text, size_t len);
+const char *check_network(const json_t *network, char *text, size_t len);
 /* Is this table of --who right for these hosts? 0, or -EBADMSG with error. */
 int check_who(const struct hosts_run *run, const char *csv, size_t size, char *error, size_t len);
 

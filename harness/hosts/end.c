@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ends of a launch: see end.h. */
+/* Processes, their messages, and sentences on them: see end.h. */
 #include "harness/hosts/end.h"
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,161 +18,38 @@
 #include "harness/child.h"
 #include "harness/hosts/launcher.h"
 
-/* ---- The stream of a host ---- */
+#define SLICE_MS 50 /* between two looks whether all have ended */
+#define KILL_NS                                                                                    \
+    3000000000ull /* between the request to end and the kill: mpirun ends its ranks first */
 
-const char *stream_find(const char *text, const char *word, const char *token)
+int end_start(struct end *e)
 {
-    char mark[64];
-    int n = snprintf(mark, sizeof(mark), "plumb-%s %s ", word, token);
+    const struct child_spec spec = {.argv = (const char *const *)e->command.all,
+                                    .samples = e->has_samples};
 
-    for (const char *at = text; (at = strstr(at, mark)) != NULL; at++)
-        if (at == text || at[-1] == '\n')
-            return at + n;
-    return NULL;
+    e->answers = json_array();
+    return e->command.n ? process_start(&e->p, &spec, PROCESS_END) : -EINVAL;
 }
 
-char *stream_printable(char *text)
+void end_tell(struct end *e, const char *text)
+{
+    if (e->p.in >= 0)
+        write_all(e->p.in, text, strlen(text)); /* one that is gone shows by its end */
+}
+
+void end_hang_up(struct end *e)
+{
+    if (e->p.in >= 0)
+        close(e->p.in);
+    e->p.in = -1;
+}
+
+char *text_printable(char *text)
 {
     for (char *c = text; *c; c++)
         if ((unsigned char)*c < 32 || *c == 127)
             *c = '?';
     return text;
-}
-
-struct stream_hello stream_hello(const char *text, const char *word, const char *token)
-{
-    struct stream_hello hello = {0};
-    const char *at = stream_find(text, word, token), *end = at ? strchr(at, '\n') : NULL;
-    const char *bar = end ? memchr(at, '|', (size_t)(end - at)) : NULL;
-
-    if (!bar)
-        return hello;
-    hello.there = true;
-    snprintf(hello.name, sizeof(hello.name), "%.*s", (int)(bar - at), at);
-    snprintf(hello.version, sizeof(hello.version), "%.*s", (int)(end - bar - 1), bar + 1);
-    stream_printable(hello.name);
-    stream_printable(hello.version);
-    return hello;
-}
-
-/* A line with a number, and where the next begins. */
-static const char *numbered(const char *at, const char *word, const char *token, size_t *number)
-{
-    char mark[64], *end;
-    int n = snprintf(mark, sizeof(mark), "plumb-%s %s ", word, token);
-
-    if (strncmp(at, mark, (size_t)n) != 0 || at[n] < '0' || at[n] > '9')
-        return NULL;
-    *number = strtoull(at + n, &end, 10);
-    return *end == '\n' ? end + 1 : NULL;
-}
-
-/* A line with a number of bytes, these bytes, and what follows them. */
-static const char *take_section(const char *at, const char *end, const char *word,
-                                const char *token, const char **bytes, size_t *n)
-{
-    at = at ? numbered(at, word, token, n) : NULL;
-    if (!at || *n > (size_t)(end - at))
-        return NULL;
-    *bytes = at;
-    return at + *n;
-}
-
-bool stream_is_whole(const char *text, size_t size, const char *token)
-{
-    size_t at = size ? size - 1 : 0, status;
-
-    while (at > 0 && text[at - 1] != '\n' && size - at < 64)
-        at--;
-    return size && text[size - 1] == '\n' && numbered(text + at, "end", token, &status);
-}
-
-int stream_parts(const char *text, size_t size, const char *token, struct stream_parts *parts)
-{
-    const char *end = text + size, *at = stream_find(text, "r", token);
-    size_t status;
-
-    *parts = (struct stream_parts){0};
-    if (at)
-        while (at > text && at[-1] != '\n')
-            at--;
-    at = take_section(at, end, "r", token, &parts->rows, &parts->n_rows);
-    at = take_section(at, end, "s", token, &parts->samples, &parts->n_samples);
-    if (!at || !numbered(at, "end", token, &status) || status > 255)
-        return -EBADMSG;
-    parts->status = (int)status;
-    return 0;
-}
-
-#define DRAIN_NS 1000000000ull /* after its end, for what another process may still hold open */
-#define SLICE_MS 50            /* between two looks whether it has ended */
-#define KILL_NS                                                                                    \
-    3000000000ull /* between the request to end and the kill: mpirun ends its ranks first */
-
-static void close_one(int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
-}
-
-static int open_pipes(int pipes[3][2])
-{
-    for (int i = 0; i < 3; i++)
-        if (pipe2(pipes[i], O_CLOEXEC))
-            return -errno;
-    return 0;
-}
-
-int end_start(struct end *e)
-{
-    int pipes[3][2] = {{-1, -1}, {-1, -1}, {-1, -1}};
-    pid_t self = getpid();
-
-    e->in = e->out = e->err = -1;
-    int err = e->command.n ? open_pipes(pipes) : -EINVAL;
-    if (!err) {
-        e->pid = fork();
-        if (e->pid == 0) {
-            /* In the child: between fork and exec only calls that are safe there. */
-            prctl(PR_SET_PDEATHSIG, SIGKILL);
-            if (getppid() != self)
-                _exit(127);
-            if (dup2(pipes[0][0], STDIN_FILENO) < 0 || dup2(pipes[1][1], STDOUT_FILENO) < 0 ||
-                dup2(pipes[2][1], STDERR_FILENO) < 0)
-                _exit(127);
-            signal(SIGPIPE, SIG_DFL);
-            execvp(e->command.all[0], e->command.all);
-            _exit(127);
-        }
-        err = e->pid < 0 ? -errno : 0;
-    }
-    close_one(&pipes[0][0]);
-    close_one(&pipes[1][1]);
-    close_one(&pipes[2][1]);
-    e->in = pipes[0][1];
-    e->out = pipes[1][0];
-    e->err = pipes[2][0];
-    if (err)
-        e->pid = 0;
-    buffer_text(&e->output, "");
-    return err;
-}
-
-void end_tell(struct end *e, const char *text)
-{
-    if (e->in >= 0)
-        write_all(e->in, text, strlen(text)); /* one that is gone shows by its end */
-}
-
-void end_hang_up(struct end *e)
-{
-    close_one(&e->in);
-}
-
-bool end_is_over(const struct end *e)
-{
-    return e->ended && ((e->out < 0 && e->err < 0) || clock_now_ns() >= e->ended_ns + DRAIN_NS);
 }
 
 static bool says_anything(const char *line)
@@ -204,17 +78,23 @@ static long take_rank(const char **text, char *rank, size_t len)
     return (long)number;
 }
 
-static void take_line(struct end *e)
+#define LINE_CUT 511 /* of its standard error; what is longer is cut off */
+
+static void take_line(struct end *e, char *begin, size_t n)
 {
-    const char *text = e->line;
+    char line[LINE_CUT + 1];
+    const char *text = line;
     struct notice notice;
     char rank[40];
 
-    if (e->line_len && e->line[e->line_len - 1] == '\r') /* ssh's own lines end so */
-        e->line_len--;
-    e->line[e->line_len] = 0;
-    e->line_len = 0;
-    stream_printable(e->line);
+    n = n > LINE_CUT ? LINE_CUT : n;
+    memcpy(line, begin, n);
+    line[n && line[n - 1] == '\r' ? n - 1 : n] = 0; /* ssh's own lines end so */
+    text_printable(line);
+    if (e->mark) {
+        dprintf(STDERR_FILENO, "%s%s\n", e->mark, line);
+        return;
+    }
     long speaker = take_rank(&text, rank, sizeof(rank));
     text = notice_read(text, &notice);
     e->listening |= notice.kind == NOTICE_LISTENING;
@@ -239,60 +119,84 @@ static void take_line(struct end *e)
         dprintf(STDERR_FILENO, "%s%s%s%s\n", e->name, *rank ? " " : ": ", rank, text);
 }
 
-static int read_err(struct end *e)
+static void take_answer(struct end *e, char *begin, size_t n)
 {
-    char chunk[4096];
-    ssize_t n = read(e->err, chunk, sizeof(chunk));
+    json_t *answer = json_loadb(begin, n, JSON_REJECT_DUPLICATES, NULL);
 
-    if (n < 0)
-        return errno == EINTR || errno == EAGAIN ? 0 : -errno;
-    for (ssize_t i = 0; i < n; i++) {
-        if (chunk[i] != '\n' && e->line_len + 1 < sizeof(e->line))
-            e->line[e->line_len++] = chunk[i];
-        if (chunk[i] == '\n')
-            take_line(e);
-    }
-    if (n == 0) {
-        close_one(&e->err);
-        if (e->line_len)
-            take_line(e);
-    }
-    return 0;
+    if (json_is_object(answer))
+        json_array_append(e->answers, answer);
+    else if (!e->stray)
+        e->stray = xstrndup(begin, n);
+    json_decref(answer);
 }
 
-static int read_out(struct end *e)
+/* Takes whole lines out of a text; at its end what is left, too. `from`: before it no line ends. */
+static void take_lines(struct end *e, struct buffer *b, size_t from, bool ends,
+                       void (*take)(struct end *e, char *begin, size_t n))
 {
-    char chunk[65536];
-    ssize_t n = read(e->out, chunk, sizeof(chunk));
+    char *begin = b->text, *end;
 
-    if (n < 0)
-        return errno == EINTR || errno == EAGAIN ? 0 : -errno;
-    if (n == 0)
-        close_one(&e->out);
-    if (e->output.size + (size_t)n > CHILD_OUTPUT_MAX)
-        return -EFBIG;
-    return buffer_try(&e->output, chunk, (size_t)n);
+    while ((end = memchr(b->text + from, '\n', b->size - from)) != NULL) {
+        take(e, begin, (size_t)(end - begin));
+        begin = end + 1;
+        from = (size_t)(begin - b->text);
+    }
+    b->size -= (size_t)(begin - b->text);
+    memmove(b->text, begin, b->size + 1);
+    if (ends && b->size) {
+        take(e, b->text, b->size);
+        b->size = 0;
+    }
 }
 
-static void look_whether_ended(struct end *e)
+json_t *end_answer(struct end *e)
 {
-    int status;
+    json_t *answer = json_incref(json_array_get(e->answers, 0));
 
-    if (e->ended || !e->pid || waitpid(e->pid, &status, WNOHANG | WUNTRACED | WCONTINUED) != e->pid)
-        return;
-    e->stopped_ns = WIFSTOPPED(status) ? clock_now_ns() : 0;
-    if (WIFSTOPPED(status) || WIFCONTINUED(status))
-        return;
-    e->ended = true;
-    e->ended_ns = clock_now_ns();
-    e->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    json_array_remove(e->answers, 0);
+    return answer;
+}
+
+json_t *message_text(const char *text)
+{
+    json_t *valid = json_string(text);
+
+    if (valid)
+        return valid;
+    char *copy = xstrdup(text);
+    for (char *c = copy; *c; c++)
+        if ((unsigned char)*c >= 0x80)
+            *c = '?';
+    valid = json_string(copy);
+    free(copy);
+    return valid;
+}
+
+const char *message_line(const json_t *message, const char *key, char *text, size_t len)
+{
+    const char *value = json_string_value(json_object_get(message, key));
+
+    snprintf(text, len, "%s", value ? value : "");
+    return text_printable(text);
+}
+
+int message_send(int fd, json_t *message)
+{
+    char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
+    int err = text ? write_all(fd, text, strlen(text)) : -EILSEQ;
+
+    if (!err)
+        err = write_all(fd, "\n", 1);
+    free(text);
+    json_decref(message);
+    return err;
 }
 
 void ends_allow(unsigned n)
 {
     struct rlimit files;
 
-    if (getrlimit(RLIMIT_NOFILE, &files) || files.rlim_cur >= 4 * (rlim_t)n + 64)
+    if (getrlimit(RLIMIT_NOFILE, &files) || files.rlim_cur >= 5 * (rlim_t)n + 64)
         return;
     files.rlim_cur = files.rlim_max;
     setrlimit(RLIMIT_NOFILE, &files); /* a limit that stays shows when a pipe cannot be made */
@@ -300,29 +204,37 @@ void ends_allow(unsigned n)
 
 int ends_attend(struct end *ends, unsigned n, int ms)
 {
-    struct pollfd *polls = xcalloc(2 * (size_t)n, sizeof(*polls));
-    int err = 0;
+    struct process **all = xcalloc(n, sizeof(struct process *));
 
-    for (unsigned i = 0; i < n; i++) {
-        polls[2 * i] = (struct pollfd){.fd = ends[i].out, .events = POLLIN};
-        polls[2 * i + 1] = (struct pollfd){.fd = ends[i].err, .events = POLLIN};
-    }
-    if (poll(polls, 2 * (nfds_t)n, ms < SLICE_MS ? ms : SLICE_MS) < 0 && errno != EINTR)
-        err = -errno;
+    for (unsigned i = 0; i < n; i++)
+        all[i] = &ends[i].p;
+    int err = processes_read(all, n, ms);
     for (unsigned i = 0; i < n && !err; i++) {
-        if (polls[2 * i].revents)
-            err = read_out(&ends[i]);
-        if (!err && polls[2 * i + 1].revents)
-            err = read_err(&ends[i]);
-        look_whether_ended(&ends[i]);
+        struct end *e = &ends[i];
+        struct process *p = &e->p;
+        siginfo_t info = {0};
+
+        if (!p->texts[PIPE_OUT].text) /* it was never started */
+            continue;
+        take_lines(e, &p->texts[PIPE_ERR], 0, p->fds[PIPE_ERR] < 0, take_line);
+        if (e->talks) {
+            take_lines(e, &p->texts[PIPE_OUT], e->n_read, false, take_answer);
+            e->n_read = p->texts[PIPE_OUT].size;
+        }
+        if (p->pid && !p->ended &&
+            !waitid(P_PID, (id_t)p->pid, &info, WSTOPPED | WCONTINUED | WNOHANG) && info.si_pid)
+            e->stopped_ns = info.si_code == CLD_STOPPED ? clock_now_ns() : 0;
+        if (p->ended)
+            e->stopped_ns = 0;
+        err = p->flooded ? -EFBIG : 0;
     }
-    free(polls);
+    free(all);
     return err;
 }
 
 static bool has_ended(const struct end *e)
 {
-    return e->ended;
+    return e->p.ended;
 }
 
 /* What is stopped does not end before it goes on. */
@@ -338,7 +250,7 @@ static void wait_until_all(struct end *ends, unsigned n, bool (*is)(const struct
     unsigned i = 0;
 
     while (i < n && clock_now_ns() < until_ns) {
-        for (i = 0; i < n && (!ends[i].pid || is(&ends[i])); i++)
+        for (i = 0; i < n && (!ends[i].p.pid || is(&ends[i])); i++)
             continue;
         if (i < n && ends_attend(ends, n, SLICE_MS))
             break;
@@ -353,8 +265,8 @@ void ends_wait(struct end *ends, unsigned n, uint64_t for_ns)
 static void kill_all(struct end *ends, unsigned n, int signal_number)
 {
     for (unsigned i = 0; i < n; i++)
-        if (ends[i].pid && !ends[i].ended)
-            kill(ends[i].pid, signal_number);
+        if (ends[i].p.pid && !ends[i].p.ended)
+            kill(ends[i].p.pid, signal_number);
 }
 
 void ends_stop(struct end *ends, unsigned n, uint64_t grace_ns)
@@ -365,16 +277,13 @@ void ends_stop(struct end *ends, unsigned n, uint64_t grace_ns)
     kill_all(ends, n, SIGTERM);
     kill_all(ends, n, SIGCONT);
     wait_until_all(ends, n, has_ended, KILL_NS); /* another process may still hold their pipes */
-    kill_all(ends, n, SIGKILL);
     for (unsigned i = 0; i < n; i++) {
         struct end *e = &ends[i];
-        if (e->pid && !e->ended)
-            waitpid(e->pid, NULL, 0);
-        close_one(&e->out);
-        close_one(&e->err);
+        process_release(&e->p);
         argv_release(&e->command);
-        buffer_release(&e->output);
-        *e = (struct end){.in = -1, .out = -1, .err = -1, .cause = e->cause};
+        json_decref(e->answers);
+        free(e->stray);
+        *e = (struct end){END_NONE, .cause = e->cause};
     }
 }
 
@@ -390,24 +299,30 @@ const char *host_build(const char *version, char *text, size_t len)
     return text;
 }
 
-int host_own_version(const char *program, uint64_t wait_ns, char version[STREAM_TEXT_MAX])
+int host_version(const char *program, uint64_t wait_ns, char version[HOST_VERSION_MAX])
 {
     const char *argv[] = {program, "--version", NULL};
     struct child_result r = {0};
-    int err = child_run(&(struct child_spec){.argv = argv, .timeout_ns = wait_ns}, &r);
+    int err = access(program, X_OK) ? -errno : 0;
 
-    version[0] = 0;
-    if (!err && r.status)
-        err = -ENOEXEC;
     if (!err)
-        snprintf(version, STREAM_TEXT_MAX, "%.*s", (int)strcspn(r.out.text, "\n"), r.out.text);
+        err = child_run(&(struct child_spec){.argv = argv, .timeout_ns = wait_ns}, &r);
+    if (!err && r.status) {
+        err = -ENOEXEC;
+        snprintf(version, HOST_VERSION_MAX, "its --version ended with status %d%s%.*s", r.status,
+                 r.err.size ? ": " : "", (int)strcspn(r.err.text, "\n"), r.err.text);
+    } else if (err) {
+        snprintf(version, HOST_VERSION_MAX, "%s", strerror(-err));
+    } else {
+        snprintf(version, HOST_VERSION_MAX, "%.*s", (int)strcspn(r.out.text, "\n"), r.out.text);
+    }
     child_result_release(&r);
     return err;
 }
 
 bool host_same_build(const char *host, const char *theirs, const char *ours, char *text, size_t len)
 {
-    char there[STREAM_TEXT_MAX], here[STREAM_TEXT_MAX];
+    char there[HOST_VERSION_MAX], here[HOST_VERSION_MAX];
 
     host_build(theirs, there, sizeof(there));
     host_build(ours, here, sizeof(here));
@@ -427,12 +342,18 @@ const char *host_why(const struct hosts_run *run, const struct end *e)
     return *why ? why : "it ended without a word";
 }
 
-void host_say_unreached(const struct hosts_run *run, const struct end *e, char *text, size_t len)
+void host_say_unreached(const struct hosts_run *run, const struct end *e, const char *agent,
+                        char *text, size_t len)
 {
     char by[LAUNCHER_BY_SIZE], hint[LAUNCHER_HINT_SIZE];
 
+    /* Of a shell: it is not there, or is no program. */
+    if (!run->launcher->ranks && (e->p.status == 127 || e->p.status == 126)) {
+        host_say_missing(agent, e->name, "", host_why(run, e), text, len);
+        return;
+    }
     snprintf(text, len, "cannot reach '%s' %s: %s (status %d)%s", e->name, launcher_by(run, by),
-             host_why(run, e), e->status, launcher_hint(run, e->name, hint));
+             host_why(run, e), e->p.status, launcher_hint(run, e->name, hint));
 }
 
 void host_say_mute(const struct hosts_run *run, const struct end *e, char *text, size_t len)
@@ -443,11 +364,11 @@ void host_say_mute(const struct hosts_run *run, const struct end *e, char *text,
              launcher_by(run, by), (double)run->wait_ns * 1e-9);
 }
 
-void host_say_missing(const char *program, const char *host, const struct stream_hello *missing,
+void host_say_missing(const char *program, const char *host, const char *calls, const char *why,
                       char *text, size_t len)
 {
     snprintf(text, len,
-             "'%s' does not start on '%s' (%s): %s; install it there at the same place, or say "
+             "'%s' does not start on '%s'%s%s%s: %s; install it there at the same place, or say "
              "where with --remote-dir",
-             program, host, missing->name, missing->version);
+             program, host, *calls ? " (" : "", calls, *calls ? ")" : "", why);
 }

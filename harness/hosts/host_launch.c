@@ -37,95 +37,6 @@
 #define END_TERM_NS   1500000000ull
 #define END_FAILED_NS 700000000ull
 
-/* ---- The state of one launch, and the reason of its failure ---- */
-
-/* Functions of it that return an int: 0, or HOST_LAUNCH_FAILED with the reason set. */
-struct talk {
-    const struct hosts_run *run;
-    const char *program; /* on this machine */
-    const char *where;   /* "'a' and 'b'": of a launcher that starts all at once */
-    char token[HOSTS_TOKEN_SIZE], secret[80];
-    char version[STREAM_TEXT_MAX]; /* this machine's, which the ends must have, too */
-    char reason[768];
-};
-
-static int talk_give_up(struct talk *t, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static int talk_give_up(struct talk *t, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(t->reason, sizeof(t->reason), format, args);
-    va_end(args);
-    return HOST_LAUNCH_FAILED;
-}
-
-/* Makes token and secret, and asks the version of this machine. 0 or HOST_LAUNCH_FAILED. */
-static int talk_begin(struct talk *t)
-{
-    int err = host_token(t->token);
-
-    if (!err)
-        err = meet_secret_make(t->secret, sizeof(t->secret));
-    if (err)
-        return talk_give_up(t, "no random numbers for a secret: %s", strerror(-err));
-    err = host_own_version(t->program, t->run->wait_ns, t->version);
-    return err ? talk_give_up(t, "'%s' does not say its version: %s", t->program, strerror(-err))
-               : 0;
-}
-
-/* Why an end stopped before its time, as far as it reports it. */
-static int talk_stopped(struct talk *t, const struct end *e, const char *program)
-{
-    struct stream_hello missing = stream_hello(e->output.text, "missing", t->token);
-
-    if (missing.there)
-        host_say_missing(program, e->name, &missing, t->reason, sizeof(t->reason));
-    else if (!stream_hello(e->output.text, "begin", t->token).there) {
-        char by[LAUNCHER_BY_SIZE];
-
-        if (t->run->launcher->ranks)
-            return talk_give_up(t, "cannot start on %s %s: %s (status %d)", t->where,
-                                launcher_by(t->run, by), host_why(t->run, e), e->status);
-        host_say_unreached(t->run, e, t->reason, sizeof(t->reason));
-        return HOST_LAUNCH_FAILED;
-    } else
-        talk_give_up(t, "on '%s': %s", e->name,
-                     *e->last ? e->last : "it ended before its time, without a word");
-    return HOST_LAUNCH_FAILED;
-}
-
-/* The version of a host, by name, against ours. */
-static int talk_check_version(struct talk *t, const char *name, const char *version)
-{
-    return host_same_build(name, version, t->version, t->reason, sizeof(t->reason))
-               ? 0
-               : HOST_LAUNCH_FAILED;
-}
-
-/* Writes the rows and samples of an end to our own standard output and CHILD_SAMPLES_FD. Returns
- * the benchmark's exit status, or HOST_LAUNCH_FAILED. */
-static int talk_take_parts(struct talk *t, const struct end *e, const char *program)
-{
-    struct stream_parts parts;
-
-    if (stream_parts(e->output.text, e->output.size, t->token, &parts))
-        return stream_hello(e->output.text, "begin", t->token).there
-                   ? talk_give_up(t, "the connection to '%s' broke before its rows had come: %s",
-                                  e->name, *e->last ? e->last : "it ended without a word")
-                   : talk_stopped(t, e, program);
-    if (!exit_has_rows(parts.status))
-        return talk_give_up(t, "on '%s' it ended with status %d%s%s", e->name, parts.status,
-                            *e->last ? ": " : "", e->last);
-    int err = write_all(STDOUT_FILENO, parts.rows, parts.n_rows);
-    if (!err)
-        err = write_all(CHILD_SAMPLES_FD, parts.samples, parts.n_samples);
-    return err ? talk_give_up(t, "cannot hand on the rows of '%s': %s", e->name, strerror(-err))
-               : parts.status;
-}
-
 /* ---- A launch from its start to its end ---- */
 
 #define PORT_TRIES 16
@@ -136,7 +47,7 @@ static int talk_take_parts(struct talk *t, const struct end *e, const char *prog
 #define MUTE_NS    6000000000ull  /* after rank 0 was silent for so long */
 #define STOPPED_NS 5500000000ull  /* that a process here may be stopped */
 #define BREAK_NS   700000000ull   /* for the connection of a lost listener to break */
-#define SLICE_MS   200
+#define SLICE_MS   50
 #define BROKE      255 /* the status of an ssh that lost its connection; no benchmark has it */
 
 static volatile sig_atomic_t stop; /* set by the signal handler alone */
@@ -151,11 +62,13 @@ static void on_signal(int number)
 struct state {
     uint64_t since_ns; /* it was started, or has said its first word */
     bool there;        /* it has */
+    json_t *missing;   /* the agent's message that the program does not start there; NULL */
+    json_t *rows;      /* its last message, with rows and samples; NULL: not yet */
 };
 
+/* Functions of it that return an int: 0, or HOST_LAUNCH_FAILED with the reason set. */
 struct work {
     const struct host_launch *l;
-    struct talk talk;
     struct host_connection *connections;
     struct end *ends;
     struct state *states;
@@ -163,8 +76,23 @@ struct work {
     unsigned lead;          /* who has the rows */
     const struct end *gone; /* of the others, the first that was seen to have ended badly */
     uint64_t gone_ns;       /* when that was */
-    char where[2 * HOSTS_NAME_MAX + 16];
+    char where[2 * HOSTS_NAME_MAX + 16]; /* "'a' and 'b'": of a launcher that starts all at once */
+    char secret[80];
+    char version[HOST_VERSION_MAX]; /* this machine's, which the ends must have, too */
+    char reason[768];
 };
+
+static int give_up(struct work *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static int give_up(struct work *w, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(w->reason, sizeof(w->reason), format, args);
+    va_end(args);
+    return HOST_LAUNCH_FAILED;
+}
 
 static bool is_pair(const struct work *w)
 {
@@ -181,20 +109,56 @@ static int start_end(struct work *w, unsigned i, unsigned port)
 {
     struct end *e = &w->ends[i];
 
-    *e = (struct end){.name = w->connections[i].host->name};
-    host_order(w->l, &w->connections[i], w->talk.token, port, false, &e->command);
+    *e = (struct end){END_NONE, .name = w->connections[i].host->name, .talks = true};
+    host_order(w->l, &w->connections[i], port, false, &e->command);
     int err = end_start(e);
     w->started = i + 1;
     w->states[i] = (struct state){.since_ns = clock_now_ns()};
     if (err)
-        return talk_give_up(&w->talk, "cannot start '%s' for '%s': %s",
-                            e->command.n ? e->command.all[0] : "the launcher", e->name,
-                            strerror(-err));
+        return give_up(w, "cannot start '%s' for '%s': %s",
+                       e->command.n ? e->command.all[0] : "the launcher", e->name, strerror(-err));
     if (is_job(w))
         end_hang_up(e);
     else
-        end_tell(e, w->talk.secret);
+        end_tell(e, w->secret);
     return 0;
+}
+
+/* Ends those that were started; only their causes stay. */
+static void stop_ends(struct work *w, uint64_t grace_ns)
+{
+    ends_stop(w->ends, w->started, grace_ns);
+    for (unsigned i = 0; i < w->started; i++) {
+        json_decref(w->states[i].missing);
+        json_decref(w->states[i].rows);
+        w->states[i] = (struct state){0};
+    }
+}
+
+/* Why an end stopped before its time, as far as it reports it. */
+static int why_stopped(struct work *w, unsigned i)
+{
+    const struct end *e = &w->ends[i];
+    const struct host *host = w->connections[i].host;
+    char path[4096], calls[HOST_VERSION_MAX], why[HOST_VERSION_MAX], by[LAUNCHER_BY_SIZE];
+    const json_t *missing = w->states[i].missing;
+
+    if (missing) {
+        host_program_path(w->l->run, host, w->l->program, path, sizeof(path));
+        host_say_missing(path, e->name, message_line(missing, "name", calls, sizeof(calls)),
+                         message_line(missing, "why", why, sizeof(why)), w->reason,
+                         sizeof(w->reason));
+    } else if (w->states[i].there) {
+        give_up(w, "on '%s': %s", e->name,
+                *e->last ? e->last : "it ended before its time, without a word");
+    } else if (is_job(w)) {
+        give_up(w, "cannot start on %s %s: %s (status %d)", w->where, launcher_by(w->l->run, by),
+                host_why(w->l->run, e), e->p.status);
+    } else {
+        host_agent_path(w->l->run, host, path, sizeof(path));
+        host_say_unreached(w->l->run, e, path, w->reason, sizeof(w->reason));
+    }
+    return HOST_LAUNCH_FAILED;
 }
 
 static bool same_name(const char *host, const char *says)
@@ -206,57 +170,58 @@ static bool same_name(const char *host, const char *says)
     return n == m && !strncasecmp(host, says, n);
 }
 
-/* The first rank of a pair is the one that leads: it must be on the host that the row will name. */
-static int check_order(struct work *w, const struct stream_hello *hello)
+/* The first word of an end, in a job of each rank: is it the right build, and is the one that leads
+ * on the host that the row will name? 0 or HOST_LAUNCH_FAILED. */
+static int take_hello(struct work *w, unsigned i, const json_t *m)
 {
     const struct host *from = w->l->from, *to = w->l->to;
+    bool first = !is_job(w) || json_integer_value(json_object_get(m, "rank")) == 0;
+    char name[HOST_VERSION_MAX], version[HOST_VERSION_MAX];
 
-    /* Names of this machine need not be the one that it calls itself. */
-    if (!is_job(w) || !is_pair(w) || from->here || same_name(from->name, hello->name) ||
-        !same_name(to->name, hello->name))
-        return 0;
-    return talk_give_up(&w->talk,
-                        "%s put its first process on '%s', not on '%s': see its own options",
-                        w->l->run->launcher->name, to->name, from->name);
-}
-
-/* In a job the others' first words come through the same stream, as "plumb-peer". */
-static int check_peers(struct work *w, const struct end *e)
-{
-    const char *at = e->output.text;
-    int status = 0;
-
-    while (!status && (at = stream_find(at, "peer", w->talk.token)) != NULL) {
-        struct stream_hello hello = stream_hello(at, "peer", w->talk.token);
-        if (!hello.there)
-            return 0;
-        status =
-            talk_check_version(&w->talk, is_pair(w) ? w->l->to->name : hello.name, hello.version);
-        at = strchr(at, '\n');
+    message_line(m, "name", name, sizeof(name));
+    message_line(m, "version", version, sizeof(version));
+    if (first) {
+        w->states[i].since_ns = clock_now_ns();
+        w->states[i].there = true;
     }
-    return status;
+    if (!host_same_build(first        ? w->ends[i].name
+                         : is_pair(w) ? to->name
+                                      : name,
+                         version, w->version, w->reason, sizeof(w->reason)))
+        return HOST_LAUNCH_FAILED;
+    /* Names of this machine need not be the one that it calls itself. */
+    if (!first || !is_job(w) || !is_pair(w) || from->here || same_name(from->name, name) ||
+        !same_name(to->name, name))
+        return 0;
+    return give_up(w, "%s put its first process on '%s', not on '%s': see its own options",
+                   w->l->run->launcher->name, to->name, from->name);
 }
 
-/* If this end has said its first word: is it the right one? 0 or HOST_LAUNCH_FAILED. */
-static int check_hello(struct work *w, unsigned i)
+/* Takes what has come from this end's agent. 0 or HOST_LAUNCH_FAILED. */
+static int take_answers(struct work *w, unsigned i)
 {
     struct state *s = &w->states[i];
-    const struct end *e = &w->ends[i];
-    struct stream_hello hello = {0};
+    int status = 0;
+    json_t *m;
 
-    if (!s->there)
-        hello = stream_hello(e->output.text, "begin", w->talk.token);
-    if (!hello.there)
-        return is_job(w) ? check_peers(w, e) : 0;
-    *s = (struct state){.since_ns = clock_now_ns(), .there = true};
-    int status = talk_check_version(&w->talk, e->name, hello.version);
-    return status ? status : check_order(w, &hello);
-}
+    while (!status && (m = end_answer(&w->ends[i])) != NULL) {
+        char state[16], error[200];
+        json_t **to = NULL;
 
-static const char *program_at(const struct work *w, unsigned i, char path[4096])
-{
-    host_program_path(w->l->run, w->connections[i].host, w->l->program, path, 4096);
-    return path;
+        message_line(m, "state", state, sizeof(state));
+        if (*message_line(m, "error", error, sizeof(error)))
+            status = give_up(w, "on '%s': %s", w->ends[i].name, error);
+        else if (!strcmp(state, "begin"))
+            status = take_hello(w, i, m);
+        else if (!strcmp(state, "missing"))
+            to = &s->missing;
+        else if (!strcmp(state, "end"))
+            to = &s->rows;
+        if (to && !*to)
+            *to = json_incref(m);
+        json_decref(m);
+    }
+    return status;
 }
 
 /* Looks whether this end is there, or has failed to come. 0 or HOST_LAUNCH_FAILED. */
@@ -264,16 +229,15 @@ static int look_at_hello(struct work *w, unsigned i)
 {
     const struct state *s = &w->states[i];
     struct end *e = &w->ends[i];
-    char path[4096];
-    int status = check_hello(w, i);
+    int status = take_answers(w, i);
 
     if (status || s->there)
         return status;
     if (end_is_over(e))
-        return talk_stopped(&w->talk, e, program_at(w, i, path));
+        return why_stopped(w, i);
     if (clock_now_ns() < s->since_ns + w->l->run->wait_ns)
         return 0;
-    host_say_mute(w->l->run, e, w->talk.reason, sizeof(w->talk.reason));
+    host_say_mute(w->l->run, e, w->reason, sizeof(w->reason));
     return HOST_LAUNCH_FAILED;
 }
 
@@ -283,22 +247,22 @@ static int attend(struct work *w)
     int err = stop ? -EINTR : ends_attend(w->ends, w->started, SLICE_MS);
 
     if (err)
-        return talk_give_up(&w->talk, "cannot read what the hosts say: %s", strerror(-err));
+        return give_up(w, "cannot read what the hosts say: %s", strerror(-err));
     for (unsigned i = 0; i < w->started; i++) {
         const struct end *e = &w->ends[i];
         if (e->stopped_ns && clock_now_ns() >= e->stopped_ns + STOPPED_NS) {
-            /* What this machine runs for an end: mpirun, ssh, what --rsh says, or the script
+            /* What this machine runs for an end: mpirun, ssh, what --rsh says, or the agent
              * itself. */
             const struct host_connection *c = &w->connections[e - w->ends];
 
-            return talk_give_up(&w->talk,
-                                "'%s' was stopped (SIGSTOP), process %d here, which holds the "
-                                "connection to %s",
-                                is_job(w)        ? w->l->run->launcher->name
-                                : c->host->here  ? "sh"
-                                : w->l->run->rsh ? w->l->run->rsh
-                                                 : "ssh",
-                                (int)e->pid, is_job(w) ? w->talk.where : e->name);
+            return give_up(w,
+                           "'%s' was stopped (SIGSTOP), process %d here, which holds the "
+                           "connection to %s",
+                           is_job(w)        ? w->l->run->launcher->name
+                           : c->host->here  ? "plumb agent"
+                           : w->l->run->rsh ? w->l->run->rsh
+                                            : "ssh",
+                           (int)e->p.pid, is_job(w) ? w->where : e->name);
         }
     }
     return 0;
@@ -308,16 +272,15 @@ static int attend(struct work *w)
 static int wait_for_listener(struct work *w)
 {
     const struct end *e = &w->ends[0];
-    char path[4096];
 
     for (;;) {
         int status = look_at_hello(w, 0);
         if (status || e->listening)
             return status;
         if (end_is_over(e))
-            return e->taken ? -EADDRINUSE : talk_stopped(&w->talk, e, program_at(w, 0, path));
+            return e->taken ? -EADDRINUSE : why_stopped(w, 0);
         if (w->states[0].there && clock_now_ns() >= w->states[0].since_ns + LISTEN_NS)
-            return talk_give_up(&w->talk, "'%s' does not begin to listen", e->name);
+            return give_up(w, "'%s' does not begin to listen", e->name);
         if ((status = attend(w)) != 0)
             return status;
     }
@@ -328,16 +291,15 @@ static int start_listener(struct work *w, unsigned *port)
     int status = -EADDRINUSE;
 
     for (unsigned i = 0; status == -EADDRINUSE && i < PORT_TRIES; i++) {
-        ends_stop(w->ends, w->started, END_STOP_NS);
+        stop_ends(w, END_STOP_NS);
         *port = host_port(w->l, i);
         status = start_end(w, 0, *port);
         if (!status)
             status = wait_for_listener(w);
     }
     if (status == -EADDRINUSE)
-        return talk_give_up(&w->talk,
-                            "on '%s' %d ports from %u on are all in use: give another --port",
-                            w->connections[0].host->name, PORT_TRIES, host_port(w->l, 0));
+        return give_up(w, "on '%s' %d ports from %u on are all in use: give another --port",
+                       w->connections[0].host->name, PORT_TRIES, host_port(w->l, 0));
     return status;
 }
 
@@ -366,7 +328,7 @@ static const char *last_word(const struct end *e)
 
 static int give_up_broken(struct work *w, const struct end *e)
 {
-    return talk_give_up(&w->talk, "the connection to '%s' broke: %s", e->name, last_word(e));
+    return give_up(w, "the connection to '%s' broke: %s", e->name, last_word(e));
 }
 
 /* A listener serves one leader. If it ended badly, and the leader reported nothing in time, the
@@ -375,14 +337,13 @@ static int look_at_listener(struct work *w)
 {
     const struct end *listener = &w->ends[0];
 
-    if (!end_is_over(listener) || !listener->status ||
-        clock_now_ns() < listener->ended_ns + SILENT_NS)
+    if (!end_is_over(listener) || !listener->p.status ||
+        clock_now_ns() < listener->p.ended_ns + SILENT_NS)
         return 0;
-    if (listener->status == BROKE) /* nobody knows what its program said */
+    if (listener->p.status == BROKE) /* nobody knows what its program said */
         return give_up_broken(w, listener);
-    return talk_give_up(&w->talk,
-                        "'%s', the leader, does not answer, and '%s' counts it as lost: %s",
-                        w->ends[w->lead].name, listener->name, last_word(listener));
+    return give_up(w, "'%s', the leader, does not answer, and '%s' counts it as lost: %s",
+                   w->ends[w->lead].name, listener->name, last_word(listener));
 }
 
 /* Did all others give up while rank 0 was silent? Then rank 0 is lost, and perhaps its whole
@@ -395,23 +356,23 @@ static int look_for_silence(struct work *w)
         const struct end *e = &w->ends[i];
         if (!end_is_over(e) && w->connections[i].host == w->connections[0].host)
             continue;
-        if (!end_is_over(e) || e->status != EXIT_INCOMPLETE)
+        if (!end_is_over(e) || e->p.status != EXIT_INCOMPLETE)
             return 0;
-        last = !last || e->ended_ns > last->ended_ns ? e : last;
+        last = !last || e->p.ended_ns > last->p.ended_ns ? e : last;
     }
-    if (!last || w->started < w->n || clock_now_ns() < last->ended_ns + SILENT_NS ||
-        w->ends[0].said_ns + MUTE_NS > last->ended_ns)
+    if (!last || w->started < w->n || clock_now_ns() < last->p.ended_ns + SILENT_NS ||
+        w->ends[0].said_ns + MUTE_NS > last->p.ended_ns)
         return 0;
-    return talk_give_up(
-        &w->talk, "rank 0, on '%s', does not answer, and all others count it as lost: on '%s' %s",
-        w->ends[0].name, last->name, *last->last ? last->last : "without a word");
+    return give_up(w,
+                   "rank 0, on '%s', does not answer, and all others count it as lost: on '%s' %s",
+                   w->ends[0].name, last->name, *last->last ? last->last : "without a word");
 }
 
 /* The first of the others that has ended as it should not. */
 static const struct end *find_gone(const struct work *w)
 {
     for (unsigned i = 1; i < w->started; i++)
-        if (end_is_over(&w->ends[i]) && w->ends[i].status)
+        if (end_is_over(&w->ends[i]) && w->ends[i].p.status)
             return &w->ends[i];
     return NULL;
 }
@@ -430,11 +391,11 @@ static int look_for_gone(struct work *w)
     if (clock_now_ns() < w->gone_ns + GONE_NS)
         return 0;
     const struct host_connection *connection = &w->connections[e - w->ends];
-    return talk_give_up(&w->talk,
-                        "on '%s' %s of %u from %u on ended with status %d, and rank 0 does not "
-                        "report it%s%s",
-                        e->name, connection->n == 1 ? "the rank" : "a rank", connection->n,
-                        connection->first, e->status, *e->last ? ": " : "", e->last);
+    return give_up(w,
+                   "on '%s' %s of %u from %u on ended with status %d, and rank 0 does not "
+                   "report it%s%s",
+                   e->name, connection->n == 1 ? "the rank" : "a rank", connection->n,
+                   connection->first, e->p.status, *e->last ? ": " : "", e->last);
 }
 
 /* Is an end lost that the leader does not report? In a job its launcher ends all. */
@@ -448,31 +409,42 @@ static int look_at_others(struct work *w)
     return status ? status : look_for_gone(w);
 }
 
-/* The leader of a pair knows only the address of a peer that is gone, and no reason. The connection
- * to the listener may show the name and the reason. */
-static int take_rows(struct work *w, const struct end *e)
+/* Writes the rows and samples to our own standard output and CHILD_SAMPLES_FD. Returns the
+ * benchmark's exit status, or HOST_LAUNCH_FAILED. */
+static int take_rows(struct work *w)
 {
-    const struct end *listener = &w->ends[0];
-    struct stream_parts parts;
-    char path[4096];
+    const struct end *e = &w->ends[w->lead], *listener = &w->ends[0];
+    const char *rows, *samples;
+    int status;
 
-    if (is_pair(w) && !is_job(w) &&
-        !stream_parts(e->output.text, e->output.size, w->talk.token, &parts) &&
-        parts.status == EXIT_INCOMPLETE) {
+    if (json_unpack(w->states[w->lead].rows, "{s:i, s:s, s:s}", "status", &status, "rows", &rows,
+                    "samples", &samples))
+        return w->states[w->lead].there
+                   ? give_up(w, "the connection to '%s' broke before its rows had come: %s",
+                             e->name, last_word(e))
+                   : why_stopped(w, w->lead);
+    /* The leader of a pair knows only the address of a peer that is gone, and no reason. The
+     * connection to the listener may show the name and the reason. */
+    if (w->lead && status == EXIT_INCOMPLETE) {
         ends_wait(&w->ends[0], 1, BREAK_NS);
-        if (listener->ended && listener->status == BROKE)
+        if (listener->p.ended && listener->p.status == BROKE)
             return give_up_broken(w, listener);
     }
-    return talk_take_parts(&w->talk, e, program_at(w, w->lead, path));
+    if (!exit_has_rows(status))
+        return give_up(w, "on '%s' it ended with status %d%s%s", e->name, status,
+                       *e->last ? ": " : "", e->last);
+    int err = write_all(STDOUT_FILENO, rows, strlen(rows));
+    if (!err)
+        err = write_all(CHILD_SAMPLES_FD, samples, strlen(samples));
+    return err ? give_up(w, "cannot hand on the rows of '%s': %s", e->name, strerror(-err))
+               : status;
 }
 
 static int finish(struct work *w)
 {
-    const struct end *e = &w->ends[w->lead];
     int status = 0;
 
-    while (!status && !end_is_over(e) &&
-           !stream_is_whole(e->output.text, e->output.size, w->talk.token)) {
+    while (!status && !end_is_over(&w->ends[w->lead]) && !w->states[w->lead].rows) {
         status = attend(w);
         if (!status)
             status = look_at_all(w);
@@ -480,8 +452,8 @@ static int finish(struct work *w)
             status = look_at_others(w);
     }
     if (!status)
-        status = check_hello(w, w->lead); /* all may have come at once */
-    return status ? status : take_rows(w, e);
+        status = take_answers(w, w->lead); /* all may have come at once */
+    return status ? status : take_rows(w);
 }
 
 /* Nothing failed, and yet a rank was lost. */
@@ -491,7 +463,7 @@ static int tell_loss(struct work *w)
 
     if (!e->loss[0])
         return 0;
-    talk_give_up(&w->talk, "a rank that no case needs was lost: on '%s' %s", e->name, e->loss);
+    give_up(w, "a rank that no case needs was lost: on '%s' %s", e->name, e->loss);
     return HOST_LAUNCH_LOST;
 }
 
@@ -508,7 +480,11 @@ static int run(struct work *w)
         snprintf(w->where, sizeof(w->where), "'%s' and '%s'", l->from->name, l->to->name);
     else
         snprintf(w->where, sizeof(w->where), "all of %zu hosts", l->run->hosts.n);
-    int status = talk_begin(&w->talk);
+    int status = 0, err = meet_secret_make(w->secret, sizeof(w->secret));
+    if (err)
+        status = give_up(w, "no random numbers for a secret: %s", strerror(-err));
+    else if (host_version(l->program, l->run->wait_ns, w->version))
+        status = give_up(w, "'%s' does not say its version: %s", l->program, w->version);
     if (!status && !is_job(w)) {
         unsigned port = 0;
         status = start_listener(w, &port);
@@ -529,7 +505,7 @@ static int run(struct work *w)
             ends_wait(w->ends, w->started, lost ? END_LOST_NS : END_GRACE_NS);
     } else if (!status && !(status = start_end(w, 0, 0)))
         status = finish(w);
-    secret_wipe(w->talk.secret, sizeof(w->talk.secret));
+    secret_wipe(w->secret, sizeof(w->secret));
     return status;
 }
 
@@ -549,19 +525,16 @@ static void tell_cause(const struct work *w)
 int host_launch_body(void *arg)
 {
     const struct host_launch *l = arg;
-    struct work w = {.l = l, .talk = {.run = l->run, .program = l->program, .where = w.where}};
+    struct work w = {.l = l};
 
     signal(SIGTERM, on_signal);
     signal(SIGPIPE, SIG_IGN); /* an end that is gone shows by its status */
     fcntl(CHILD_SAMPLES_FD, F_SETFD, FD_CLOEXEC);
     int status = run(&w);
     if (w.ends)
-        ends_stop(w.ends, w.started,
-                  stop                      ? END_TERM_NS
-                  : status && !(is_job(&w)) ? END_FAILED_NS
-                                            : END_STOP_NS);
+        stop_ends(&w, stop ? END_TERM_NS : status && !(is_job(&w)) ? END_FAILED_NS : END_STOP_NS);
     if (status == HOST_LAUNCH_FAILED || status == HOST_LAUNCH_LOST)
-        dprintf(STDERR_FILENO, "%s\n", w.talk.reason);
+        dprintf(STDERR_FILENO, "%s\n", w.reason);
     if (status == HOST_LAUNCH_FAILED)
         tell_cause(&w);
     free(w.ends);

@@ -280,7 +280,7 @@ void hosts_release(struct hosts *hosts)
             free(h->programs[k].problem);
         }
         free(h->programs);
-        texts_free(h->networks);
+        json_decref(h->networks);
         free(h->name);
         free(h->address);
         free(h->problem);

@@ -40,12 +40,11 @@ struct host {
     bool here; /* it is this machine */
     /* What it answered before anything was measured. */
     bool asked, answered;
-    char *problem; /* what needs this host fails with this sentence; NULL: none */
-    char *calls;   /* what it calls itself; NULL: no answer */
-    char *
-        *networks; /* "eth0|1000|10.1.0.1 fd00::1": name, Mb/s or "", addresses; NULL: not known */
-    double offset_s; /* its clock less ours, NAN: not known */
-    double spread_s; /* the offset is known to this much either way */
+    char *problem;    /* what needs this host fails with this sentence; NULL: none */
+    char *calls;      /* what it calls itself; NULL: no answer */
+    json_t *networks; /* [{"name", "speed_mbps": or null, "addresses": []}]; NULL: not known */
+    double offset_s;  /* its clock less ours, NAN: not known */
+    double spread_s;  /* the offset is known to this much either way */
     struct host_program *programs;
     size_t n_programs;
 };
@@ -93,7 +92,8 @@ struct hosts_run {
 
 /* As given on the command line; NULL and 0: not given. */
 struct hosts_options {
-    const char *file, *launcher, *rsh, *remote_dir, *arguments;
+    const char *file, *rsh, *remote_dir, *arguments;
+    const char *launcher; /* of launcher_names */
     uint64_t port, wait_ns, slots;
 };
 

@@ -28,7 +28,7 @@ static int check_without(const struct hosts_options *o, char *error, size_t len)
                           : o->slots      ? "--slots"
                                           : NULL;
 
-    if (o->launcher && strcmp(o->launcher, "local") != 0)
+    if (o->launcher && strcmp(o->launcher, LAUNCHER_LOCAL) != 0)
         return refuse(error, len, "--launcher %s wants to know where: give --hosts FILE",
                       o->launcher);
     return useless ? refuse(error, len, "%s has no effect without --hosts FILE", useless) : 0;
@@ -133,28 +133,6 @@ static json_t *text_or_null(const char *text)
     return text && *text ? json_string(text) : json_null();
 }
 
-static json_t *network_meta(const char *network)
-{
-    size_t name = strcspn(network, "|");
-    const char *speed = network[name] ? network + name + 1 : "";
-    size_t n = strcspn(speed, "|");
-    json_t *meta = json_object(), *addresses = json_array();
-    struct argv w = {0};
-    char *end;
-    double number = strtod(speed, &end);
-
-    if (*end == 'G')
-        number *= 1000;
-    argv_split(&w, speed[n] ? speed + n + 1 : "");
-    for (size_t i = 0; i < w.n; i++)
-        json_array_append_new(addresses, json_string(w.all[i]));
-    argv_release(&w);
-    json_object_set_new(meta, "name", json_stringn(network, name));
-    json_object_set_new(meta, "speed_mbps", number > 0 ? json_real(number) : json_null());
-    json_object_set_new(meta, "addresses", addresses);
-    return meta;
-}
-
 static const char *first_version(const struct host *h)
 {
     for (size_t i = 0; i < h->n_programs; i++)
@@ -199,20 +177,18 @@ json_t *hosts_run_meta(const struct hosts_run *run)
         json_object_set_new(host, "version", text_or_null(first_version(h)));
         if (h->answered) {
             /* What it answered when it was asked. */
-            json_t *programs = json_object(), *networks = json_array();
+            json_t *programs = json_object();
 
             for (size_t k = 0; k < h->n_programs; k++)
                 json_object_set_new(programs, h->programs[k].bench,
                                     text_or_null(h->programs[k].version));
-            for (size_t k = 0; h->networks && h->networks[k]; k++)
-                json_array_append_new(networks, network_meta(h->networks[k]));
             json_object_set_new(host, "calls_itself", text_or_null(h->calls));
             json_object_set_new(host, "versions", programs);
             json_object_set_new(host, "clock_offset_s",
                                 isnan(h->offset_s) ? json_null() : json_real(h->offset_s));
             json_object_set_new(host, "clock_known_to_s",
                                 isnan(h->offset_s) ? json_null() : json_real(h->spread_s));
-            json_object_set_new(host, "networks", networks);
+            json_object_set(host, "networks", h->networks);
         }
         if (first_problem(h))
             json_object_set_new(host, "problem", text_or_null(first_problem(h)));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The launchers, their scripts, and the command lines of a launch: see launcher.h. */
+/* The launchers, and the command lines of a launch: see launcher.h. */
 #include "harness/hosts/launcher.h"
 
 #include <errno.h>
@@ -9,186 +9,39 @@
 #include <unistd.h>
 
 #include "core/alloc.h"
-#include "core/group/notice.h"
-#include "core/group/secret.h"
 #include "harness/child.h"
+#include "harness/hosts/agent.h"
+#include "harness/hosts/end.h"
 
-/* ---- The scripts that run on a host ---- */
-
-/* The benchmark writes its notices (core/group/notice.h). */
-#define SCRIPT_LAUNCHED NOTICE_LAUNCHED "=1; export " NOTICE_LAUNCHED "; "
-
-/* Removes the folders of launches that were killed together with their cleaning. Each has a file
- * `owner`: of this user, this boot and this namespace of processes, by a process that is dead (or a
- * zombie, which init takes note of when it likes). A folder of which any of this is unknown stays. A
- * launch that was killed before it wrote that file has left an empty folder: it goes where it is older
- * than a minute. */
-#define SCRIPT_SWEEP                                                                               \
-    "u=$(readlink /proc/self/ns/pid 2>/dev/null) z=; "                                             \
-    "{ read -r z </proc/sys/kernel/random/boot_id; } 2>/dev/null; "                                \
-    "for o in \"${TMPDIR:-/tmp}\"/plumb.??????; do "                                               \
-    "[ \"$u\" ] && [ \"$z\" ] && [ -O \"$o/owner\" ] && read -r k l e <\"$o/owner\" && "           \
-    "[ \"$l $e\" = \"$u $z\" ] && { kill -0 \"$k\" && ! grep -q \"^State:.*Z\" /proc/$k/status "   \
-    "|| "                                                                                          \
-    "rm -rf \"$o\"; } 2>/dev/null; done; "                                                         \
-    "find \"${TMPDIR:-/tmp}/\" -mindepth 1 -maxdepth 1 -name \"plumb.??????\" -type d -mmin +1 "   \
-    "-user \"$(id -u)\" -exec rmdir {} \\; 2>/dev/null; "
-/* A program that was told to end may put a last file there, and so keep the folder from going the
- * first time. */
-#define SCRIPT_REMOVE                                                                              \
-    "rid() { for i in 1 2 3; do rm -rf \"$d\"; [ -e \"$d\" ] || break; sleep 1; done; }; "
-/* The watcher, `w`: waits for the end of standard input, which is the end of the connection, or under
- * mpirun and srun, which have none to give, for the end of who started this or of this shell itself.
- * Then it ends the programs, `p`, and what reads their messages, `q`. */
-#define SCRIPT_WATCH                                                                               \
-    "( trap - EXIT; if [ $m = ranks ]; then [ -d /proc/$PPID ] || exit 0; "                        \
-    "while [ -d /proc/$PPID ] && [ -d /proc/$$ ]; do sleep 5; done; "                              \
-    "else while IFS= read -r l; do :; done <&3; fi; exec 3<&-; kill $p; kill -CONT $p; "           \
-    "for i in 1 2 3; do a=; for k in $p; do kill -0 $k && a=1; done; [ \"$a\" ] || break; "        \
-    "sleep 1; done; kill -9 $p; kill $q; rid ) >/dev/null 2>&1 & w=$! ; "
-#define SCRIPT_OWN "[ -z \"$d\" ] || printf \"%s %s %s\\n\" $$ \"$u\" \"$z\" >\"$d/owner\"; "
-
-/*
- * sh -c SCRIPT plumb TOKEN MODE FIRST COUNT PROGRAM ARGUMENT...
- *
- *   lead    rank 0
- *   join    COUNT ranks from FIRST on, each with its number and the secret
- *   ranks   the one that mpirun or srun started
- *
- * Lines of a rank's standard error come out with "plumb-rank R " in front, through a FIFO each: so
- * the ranks are children of this shell, which can end them. The launcher ends all ranks when one
- * ends badly. So one that was killed stays a while, and rank 0 can report which one it was.
- */
-static const char script_group[] =
-    "t=$1 m=$2 f=$3 n=$4 x=$5; shift 5; h=$(uname -n); b=begin; " SCRIPT_LAUNCHED
-    "[ $m = ranks ] && f=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${SLURM_PROCID:-0}}} && n=1 && "
-    "[ $f != 0 ] && b=peer; "
-    "v=$(\"$x\" --version 2>&1 </dev/null); c=$?; v=$(printf \"%s\\n\" \"$v\" | head -n 1); "
-    "[ $c = 0 ] || { printf \"plumb-missing %s %s|%s\\n\" $t \"$h\" \"$v\"; exit 127; "
-    "}; " SCRIPT_REMOVE "d=; p=; q=; w=; trap \"exit 143\" TERM INT HUP PIPE; "
-    "trap \"kill \\$p \\$w 2>/dev/null; rid 2>/dev/null\" EXIT; " SCRIPT_SWEEP
-    "d=$(mktemp -d \"${TMPDIR:-/tmp}/plumb.XXXXXX\") || "
-    "{ printf \"plumb-missing %s %s|no folder for its rows\\n\" $t \"$h\"; exit 1; }; "
-    "printf \"plumb-$b %s %s|%s\\n\" $t \"$h\" \"$v\"; " SCRIPT_OWN
-    "[ $m = ranks ] || { exec 3<&0; IFS= read -r s; }; "
-    "i=$f; while [ $i -lt $((f + n)) ]; do mkfifo \"$d/e$i\" || exit 1; "
-    "( trap - EXIT; exec 3<&-; while IFS= read -r l || [ -n \"$l\" ]; do "
-    "printf \"plumb-rank %s %s\\n\" $i \"$l\" >&2; done ) <\"$d/e$i\" >/dev/null & q=\"$q $! \"; "
-    "case $m$i in "
-    "lead0) printf \"%s\\n\" \"$s\" | \"$x\" \"$@\" --samples \"$d/s\" >\"$d/r\" "
-    "2>\"$d/e$i\" 3<&- "
-    "& ;; "
-    "ranks0) \"$x\" \"$@\" --samples \"$d/s\" >\"$d/r\" 2>\"$d/e$i\" & ;; "
-    "ranks*) \"$x\" \"$@\" >/dev/null 2>\"$d/e$i\" & ;; "
-    "*) printf \"%s\\n\" \"$s\" | \"$x\" \"$@\" --rank $i >/dev/null 2>\"$d/e$i\" 3<&- & ;; esac; "
-    "p=\"$p $! \"; i=$((i + 1)); done; s=; " SCRIPT_WATCH
-    "c=0; for k in $p; do wait $k; e=$?; [ $c != 0 ] || c=$e; done; p=; wait $q; "
-    "[ $m = join ] && exit $c; "
-    "[ $f = 0 ] || { [ $c -gt 128 ] && { sleep 7; exit $c; }; exit 0; }; "
-    "for k in r s; do : >>\"$d/$k\"; printf \"plumb-$k %s %d\\n\" $t $(wc -c <\"$d/$k\"); "
-    "cat \"$d/$k\"; done; printf \"plumb-end %s %d\\n\" $t $c; exit 0";
-
-/*
- * sh -c SCRIPT plumb TOKEN check PROGRAM...
- *
- * The clock first, next to the beginning. Then each program's version. Then the interfaces that are
- * not down, with the kernel's speed of those that have a device or are made of others: the speeds
- * of veth and tun are made up.
- */
-static const char script_check[] =
-    "t=$1; shift 2; h=$(uname -n); printf \"plumb-begin %s %s|%s\\n\" $t \"$h\" \"$(date "
-    "+%s.%N)\"; "
-    "for x in \"$@\"; do v=$(\"$x\" --version 2>&1 </dev/null); c=$?; "
-    "printf \"plumb-build %s %s|%s\\n\" $t $c \"$(printf \"%s\\n\" \"$v\" | head -n 1)\"; done; "
-    "for i in /sys/class/net/*; do n=${i##*/}; [ $n = lo ] && continue; "
-    "o=; [ -r $i/operstate ] && read -r o <$i/operstate; [ \"$o\" = down ] && continue; "
-    "s=; for f in $i/device $i/lower_*; do [ -e $f ] && s=$(cat $i/speed 2>/dev/null); done; "
-    "a=$(ip -o addr show dev $n scope global 2>/dev/null | while read -r z y k b l; do "
-    "printf \"%s \" ${b%/*}; done); "
-    "printf \"plumb-net %s %s|%s|%s\\n\" $t $n \"$s\" \"$a\"; done; "
-    "for i in /sys/class/infiniband/*/ports/*; do [ -r $i/rate ] || continue; "
-    "n=${i#/sys/class/infiniband/}; read -r s k <$i/rate; "
-    "printf \"plumb-net %s %s|%s|\\n\" $t ${n%%/*}:${n##*/} ${s}G; done; "
-    "printf \"plumb-done %s |\\n\" $t; exit 0";
-
-/*
- * sh -c SCRIPT plumb TOKEN TASK PROGRAM ARGUMENT...
- *
- * It is one line with a blank behind each '!', so that any login shell passes it on unchanged. The
- * shell reads the secret, and its own printf passes it on: it is on no command line and in no file.
- */
-static const char script_pair[] =
-    "t=$1 m=$2 x=$3; shift 3; r=0; h=$(uname -n); " SCRIPT_LAUNCHED
-    "[ $m = ranks ] && r=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${SLURM_PROCID:-0}}}; "
-    "b=begin; [ $r = 0 ] || b=peer; "
-    "v=$(\"$x\" --version 2>&1 </dev/null); c=$?; v=$(printf \"%s\\n\" \"$v\" | head -n 1); "
-    "[ $c = 0 ] || { printf \"plumb-missing %s %s|%s\\n\" $t \"$h\" \"$v\"; exit 127; }; "
-    "printf \"plumb-$b %s %s|%s\\n\" $t \"$h\" \"$v\"; "
-    "[ $r = 0 ] || exec \"$x\" \"$@\"; " SCRIPT_REMOVE
-    "d=; p=; q=; w=; trap \"exit 143\" TERM INT HUP PIPE; "
-    "trap \"kill \\$p \\$w 2>/dev/null; rid 2>/dev/null\" EXIT; " SCRIPT_SWEEP
-    "[ $m = listen ] || d=$(mktemp -d \"${TMPDIR:-/tmp}/plumb.XXXXXX\") || "
-    "{ printf \"plumb-missing %s %s|no folder for its rows\\n\" $t \"$h\"; exit 1; }; " SCRIPT_OWN
-    "[ $m = ranks ] || { exec 3<&0; IFS= read -r s; }; "
-    "case $m in "
-    "ranks) \"$x\" \"$@\" --samples \"$d/s\" >\"$d/r\" & ;; "
-    "lead) printf \"%s\\n\" \"$s\" | \"$x\" \"$@\" --samples \"$d/s\" >\"$d/r\" 3<&- & ;; "
-    "*) printf \"%s\\n\" \"$s\" | \"$x\" \"$@\" 3<&- & ;; esac; p=$! ; s=; " SCRIPT_WATCH
-    "wait $p; c=$?; p=; [ $m = listen ] && exit $c; "
-    "for f in r s; do : >>\"$d/$f\"; printf \"plumb-$f %s %d\\n\" $t $(wc -c <\"$d/$f\"); "
-    "cat \"$d/$f\"; done; printf \"plumb-end %s %d\\n\" $t $c; exit 0";
-
-/* sh -c SCRIPT plumb TOKEN ask PROGRAM ARGUMENT... Its output is rows. */
-static const char script_ask[] =
-    "t=$1 x=$3; shift 3; LC_ALL=C; h=$(uname -n); "
-    "v=$(\"$x\" --version 2>&1 </dev/null); c=$?; v=$(printf \"%s\\n\" \"$v\" | head -n 1); "
-    "[ $c = 0 ] || { printf \"plumb-missing %s %s|%s\\n\" $t \"$h\" \"$v\"; exit 127; }; "
-    "printf \"plumb-begin %s %s|%s\\n\" $t \"$h\" \"$v\"; "
-    "o=$(\"$x\" \"$@\" </dev/null); c=$?; "
-    "printf \"plumb-r %s %d\\n%s\" $t ${#o} \"$o\"; "
-    "printf \"plumb-s %s 0\\nplumb-end %s %d\\n\" $t $t $c; exit 0";
-
-static const struct {
-    const char *script, *word;
-} tasks[] = {
-    [TASK_CHECK] = {script_check, "check"},       [TASK_ASK] = {script_ask, "ask"},
-    [TASK_SWEEP] = {SCRIPT_SWEEP, "sweep"},       [TASK_LISTEN] = {script_pair, "listen"},
-    [TASK_LEAD] = {script_pair, "lead"},          [TASK_RANKS] = {script_pair, "ranks"},
-    [TASK_GROUP_LEAD] = {script_group, "lead"},   [TASK_GROUP_JOIN] = {script_group, "join"},
-    [TASK_GROUP_RANKS] = {script_group, "ranks"},
-};
-
-/* Is it a job of a launcher that starts several ranks together? */
-static bool task_is_job(enum hosts_task task)
+/* Adds the command on the host: the agent with its order, or what is shown of it. */
+static void agent_command(const struct hosts_order *order, struct argv *w)
 {
-    return task == TASK_RANKS || task == TASK_GROUP_RANKS;
-}
+    enum hosts_task task = order->task;
+    const char *at = strchr(order->host->name, '@'), *name = at ? at + 1 : order->host->name;
+    bool job = order->run->launcher->ranks;
+    json_t *message, *arguments = json_array();
 
-/* Adds the script's command: sh -c SCRIPT ... */
-static void script_command(const struct hosts_order *order, struct argv *w)
-{
-    const char *script = tasks[order->task].script, *at = strchr(order->host->name, '@');
-    const char *name = at ? at + 1 : order->host->name;
-
-    if (!order->shown) {
-        /* An address is no name; a job has one command for all its hosts. */
-        if (!task_is_job(order->task) && name[strspn(name, "0123456789.:[]")]) {
-            argv_add(w, "env");
-            argv_addf(w, "%s=%s", NOTICE_HOST, name);
-        }
-        argv_add(w, "sh");
-        argv_add(w, "-c");
-        argv_add(w, script);
-        argv_add(w, "plumb");
-        argv_add(w, order->token);
-        argv_add(w, tasks[order->task].word);
+    if (order->shown) {
+        argv_add(w, order->program);
+        argv_add_all(w, order->arguments);
+        return;
     }
-    if (!order->shown && script == script_group) {
-        argv_addf(w, "%u", order->first_rank);
-        argv_addf(w, "%u", order->n_ranks);
-    }
-    argv_add(w, order->program);
-    argv_add_all(w, order->arguments);
+    for (size_t i = 0; order->arguments && order->arguments[i]; i++)
+        json_array_append_new(arguments, message_text(order->arguments[i]));
+    /* An address is no name; a job has one command for all its hosts. */
+    if (task == TASK_RANKS || task == TASK_GROUP_RANKS || !name[strspn(name, "0123456789.:[]")])
+        name = NULL;
+    message = json_pack("{s:i, s:s, s:s*, s:s*, s:o, s:i, s:i, s:b, s:b, s:b}", "protocol",
+                        AGENT_PROTOCOL, "ask", task == TASK_CHECK ? "check" : "start", "host", name,
+                        "program", order->program, "arguments", arguments, "first",
+                        (int)order->first_rank, "n", (int)order->n_ranks, "group",
+                        task >= TASK_GROUP_LEAD, "job", job, "secret", !job && task >= TASK_LISTEN);
+    char *text = json_dumps(message, JSON_COMPACT | JSON_ENSURE_ASCII);
+    argv_add(w, order->agent);
+    argv_add(w, "agent");
+    argv_add(w, text);
+    free(text);
+    json_decref(message);
 }
 
 /* Is a program of this name in PATH (or, with a '/', at that place)? */
@@ -249,13 +102,13 @@ static int check(struct hosts_run *run, char *error, size_t len)
     return err;
 }
 
-/* This machine needs no connection: the same script, started at once. */
+/* This machine needs no connection: its agent is started at once. */
 static void command(const struct hosts_order *order, struct argv *w)
 {
     struct argv far = {0};
 
     if (order->host->here) {
-        script_command(order, w);
+        agent_command(order, w);
         return;
     }
     argv_split(w, program_of(order->run));
@@ -263,11 +116,11 @@ static void command(const struct hosts_order *order, struct argv *w)
         argv_add_all(w, ssh_options);
     argv_add(w, order->host->name);
     if (order->shown) {
-        script_command(order, w);
+        agent_command(order, w);
         return;
     }
     argv_add(&far, "exec");
-    script_command(order, &far);
+    agent_command(order, &far);
     char *text = argv_quoted(&far, 0);
     argv_add(w, text);
     free(text);
@@ -359,7 +212,7 @@ static void mpirun_command(const struct hosts_order *order, struct argv *w)
     else
         argv_split(w, group ? "--map-by slot --bind-to none" : "--map-by node --bind-to none");
     argv_split(w, order->run->arguments);
-    script_command(order, w);
+    agent_command(order, w);
 }
 
 static int check_srun(struct hosts_run *run, char *error, size_t len)
@@ -385,7 +238,7 @@ static void srun_command(const struct hosts_order *order, struct argv *w)
     add_hosts(order, false, w);
     argv_add(w, "--cpu-bind=none");
     argv_split(w, order->run->arguments);
-    script_command(order, w);
+    agent_command(order, w);
 }
 
 static const struct launcher launcher_mpirun = {
@@ -404,8 +257,12 @@ static const struct launcher launcher_srun = {
 
 /* ---- All launchers ---- */
 
-static const struct launcher *const launchers[] = {&launcher_ssh, &launcher_mpirun, &launcher_srun,
-                                                   NULL};
+#define LAUNCHERS(X) X(ssh) X(mpirun) X(srun)
+#define NAME(L)      #L,
+#define TABLE(L)     &launcher_##L,
+
+const char *const launcher_names[] = {LAUNCHER_LOCAL, LAUNCHERS(NAME) NULL};
+static const struct launcher *const launchers[] = {LAUNCHERS(TABLE) NULL};
 
 const struct launcher *launcher_find(const char *name)
 {
@@ -439,14 +296,13 @@ void host_program_path(const struct hosts_run *run, const struct host *host, con
         snprintf(path, len, "%s", program);
 }
 
-int host_token(char token[HOSTS_TOKEN_SIZE])
+void host_agent_path(const struct hosts_run *run, const struct host *host, char *path, size_t len)
 {
-    unsigned char bytes[(HOSTS_TOKEN_SIZE - 1) / 2];
-    int err = secret_random(bytes, sizeof(bytes));
+    char own[4096];
+    ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
 
-    for (size_t i = 0; !err && i < sizeof(bytes); i++)
-        snprintf(token + 2 * i, 3, "%02x", bytes[i]);
-    return err;
+    own[n > 0 ? n : 0] = 0;
+    host_program_path(run, host, n > 0 ? own : "plumb", path, len);
 }
 
 unsigned host_port(const struct host_launch *l, unsigned attempt)
@@ -465,7 +321,7 @@ struct host_connection *host_connections(const struct host_launch *l, unsigned *
                                       : (struct host_connection){&hosts->all[0], TASK_GROUP_RANKS,
                                                                  0, hosts_slots(hosts)};
     } else if (l->from) {
-        connections[(*n)++] = (struct host_connection){l->to, TASK_LISTEN, 0, 1};
+        connections[(*n)++] = (struct host_connection){l->to, TASK_LISTEN, 1, 1};
         connections[(*n)++] = (struct host_connection){l->from, TASK_LEAD, 0, 1};
     } else {
         unsigned rank = 1;
@@ -520,13 +376,14 @@ static const struct host *host_for_path(const struct host_launch *l,
 }
 
 void host_order(const struct host_launch *l, const struct host_connection *connection,
-                const char *token, unsigned port, bool shown, struct argv *out)
+                unsigned port, bool shown, struct argv *out)
 {
     bool joins = connection->task == TASK_GROUP_JOIN;
-    char program[4096];
+    const struct host *at = host_for_path(l, connection);
+    char agent[4096], program[4096];
     struct argv a = {0};
 
-    if (!task_is_job(connection->task))
+    if (!l->run->launcher->ranks)
         add_meeting(l, connection->task, port, &a);
     if (!joins && connection->task != TASK_LISTEN) {
         /* The arguments of the case, but for a group's --np: here the hosts' slots say it. */
@@ -542,14 +399,15 @@ void host_order(const struct host_launch *l, const struct host_connection *conne
         argv_addf(&a, "--rank=%u..%u", connection->first, connection->first + connection->n - 1);
     else if (joins && shown)
         argv_addf(&a, "--rank=%u", connection->first);
-    host_program_path(l->run, host_for_path(l, connection), l->program, program, sizeof(program));
+    host_program_path(l->run, at, l->program, program, sizeof(program));
+    host_agent_path(l->run, at, agent, sizeof(agent));
     l->run->launcher->command(&(struct hosts_order){.run = l->run,
                                                     .task = connection->task,
                                                     .host = connection->host,
                                                     .other = l->to,
                                                     .first_rank = connection->first,
                                                     .n_ranks = connection->n,
-                                                    .token = token,
+                                                    .agent = agent,
                                                     .program = program,
                                                     .arguments = (const char *const *)a.all,
                                                     .shown = shown},
@@ -583,7 +441,7 @@ char *host_launch_commands(const struct hosts_run *run, const struct launch *l, 
     buffer_text(&all, "");
     for (unsigned i = 0; i < n; i++) {
         struct argv w = {0};
-        host_order(&over, &connections[i], "", host_port(&over, 0), true, &w);
+        host_order(&over, &connections[i], host_port(&over, 0), true, &w);
         char *line = argv_quoted(&w, 0);
         buffer_text(&all, i ? " ; " : "");
         buffer_text(&all, line);

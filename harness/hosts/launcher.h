@@ -2,13 +2,8 @@
 /*
  * What starts a benchmark on other hosts, and the command lines of a launch there.
  *
- * A launcher is a const table of operations. Every command runs a small script by `sh` on its host:
- *
- *   - It reports that it is there and which version it has, runs the benchmark, and returns rows
- *     and samples as sections of one stream (end.h).
- *   - If the launcher has a standard input to give, the script ends the benchmark when that is
- *     closed: nothing runs on after its connection broke. Else the script watches the process that
- *     started it.
+ * A launcher is a const table of operations. Every command runs an agent of this build on its host
+ * (agent.h), with an order, and has its answers on standard output.
  */
 #ifndef PLUMB_HARNESS_LAUNCHER_H
 #define PLUMB_HARNESS_LAUNCHER_H
@@ -19,14 +14,12 @@
 #include "harness/hosts/hosts.h"
 #include "harness/text.h"
 
-#define HOSTS_PORT       18600 /* the first of HOSTS_PORTS that listeners take */
-#define HOSTS_PORTS      100
-#define HOSTS_TOKEN_SIZE 17 /* what marks one launch's sections, and its end */
+#define HOSTS_PORT  18600 /* the first of HOSTS_PORTS that listeners take */
+#define HOSTS_PORTS 100
 
 enum hosts_task {
     TASK_CHECK,  /* the questions before anything is measured: check.h; `arguments` are programs */
     TASK_ASK,    /* runs a program, whose output is sent back: hosts_ask() */
-    TASK_SWEEP,  /* removes the folders of launches that were killed: hosts_sweep() */
     TASK_LISTEN, /* the ends of a pair */
     TASK_LEAD,
     TASK_RANKS,      /* both, as ranks of one job */
@@ -40,11 +33,10 @@ struct hosts_order {
     const struct hosts_run *run;
     enum hosts_task task;
     const struct host *host, *other; /* other: of TASK_RANKS */
-    unsigned first_rank, n_ranks;    /* of groups */
-    const char *token;
-    const char *program;          /* on the hosts */
-    const char *const *arguments; /* of it, ended by NULL */
-    bool shown;                   /* for people: without the script */
+    unsigned first_rank, n_ranks;    /* the first rank of all has the rows */
+    const char *agent, *program;     /* on the hosts; program: NULL with TASK_CHECK */
+    const char *const *arguments;    /* of it, ended by NULL */
+    bool shown;                      /* for people: without the agent */
 };
 
 struct launcher {
@@ -57,18 +49,26 @@ struct launcher {
     void (*command)(const struct hosts_order *order, struct argv *w);
 };
 
-/* Runs `program ARGUMENT...` on all hosts, some at a time. take() gets the output of each, or NULL
- * and why there is none; it is called once for each host, in no order. The program is where it is
- * here, or in --remote-dir. 0, or -errno of this machine. */
-typedef void hosts_take_fn(const struct host *host, const char *output, size_t size,
-                           const char *why, void *arg);
-int hosts_ask(const struct hosts_run *run, const char *program, const char *const *arguments,
+/* What came from a host that was asked, while take() runs. */
+struct host_answer {
+    const json_t *begin, *end; /* the agent's first message and its last; end: NULL, and why */
+    double begin_s, end_s;     /* our clock before it was asked, and when `begin` had come */
+    const char *why;
+};
+
+/* Gives the words for a host: programs of TASK_CHECK, of TASK_ASK one and its arguments. None: it is
+ * not asked. */
+typedef void hosts_order_fn(struct host *host, struct argv *words, void *arg);
+/* Called once for each host that was asked, in no order. */
+typedef void hosts_take_fn(struct host *host, const struct host_answer *answer, void *arg);
+/* Asks hosts, some at a time. 0, or -errno of this machine. */
+int hosts_ask(struct hosts_run *run, enum hosts_task task, hosts_order_fn *order,
               hosts_take_fn *take, void *arg);
 
-/* Removes what killed launches have left on the hosts, as far as these answer within some seconds. */
-void hosts_sweep(const struct hosts_run *run);
-
-const struct launcher *launcher_find(const char *name); /* ssh, mpirun, srun; NULL: no such one */
+/* All of them, after LAUNCHER_LOCAL, which is none; ended by NULL. */
+#define LAUNCHER_LOCAL "local"
+extern const char *const launcher_names[];
+const struct launcher *launcher_find(const char *name); /* NULL: no such one */
 
 #define LAUNCHER_BY_SIZE 160
 /* For sentences: "by ssh", or by the program of --rsh. Returns text. */
@@ -127,7 +127,7 @@ char *host_launch_commands(const struct hosts_run *run, const struct launch *l,
 struct host_connection {
     const struct host *host;
     enum hosts_task task;
-    unsigned first, n; /* of a group: its ranks there */
+    unsigned first, n; /* its ranks there */
 };
 
 /* To be freed. */
@@ -136,11 +136,12 @@ struct host_connection *host_connections(const struct host_launch *l, unsigned *
 unsigned host_port(const struct host_launch *l, unsigned attempt);
 /* The words of one connection. */
 void host_order(const struct host_launch *l, const struct host_connection *connection,
-                const char *token, unsigned port, bool shown, struct argv *out);
+                unsigned port, bool shown, struct argv *out);
 
 /* Where the program is on a host: at the same place as here, or in --remote-dir. */
 void host_program_path(const struct hosts_run *run, const struct host *host, const char *program,
                        char *path, size_t len);
-int host_token(char token[HOSTS_TOKEN_SIZE]); /* 0 or -errno */
+/* The same of the agent: of this program. */
+void host_agent_path(const struct hosts_run *run, const struct host *host, char *path, size_t len);
 
 #endif

@@ -306,23 +306,12 @@ static json_t *make_meta(const struct importing *im)
 
 static int choose_path(struct importing *im)
 {
-    char stamp[32];
-    time_t now = time(NULL);
-    struct tm tm;
+    char *path = store_path(im->options.out, "imported", "", im->error, sizeof(im->error));
 
-    if (im->options.out) {
-        snprintf(im->path, sizeof(im->path), "%s", im->options.out);
-    } else {
-        int err = store_make_results(im->error, sizeof(im->error));
-        if (err)
-            return err;
-        gmtime_r(&now, &tm);
-        strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &tm);
-        snprintf(im->path, sizeof(im->path), "results/imported-%s", stamp);
-    }
-    size_t n = strlen(im->path);
-    while (n > 1 && im->path[n - 1] == '/')
-        im->path[--n] = 0;
+    if (!path)
+        return -EACCES;
+    snprintf(im->path, sizeof(im->path), "%s", path);
+    free(path);
     const char *slash = strrchr(im->path, '/');
     snprintf(im->name, sizeof(im->name), "%.255s", slash ? slash + 1 : im->path);
     return 0;

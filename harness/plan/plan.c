@@ -14,7 +14,6 @@
 #include "harness/plan/suite.h"
 
 static const char *const states[] = {"todo", "done", "skip", "fail", "late"};
-#define N_STATES (sizeof(states) / sizeof(states[0]))
 static const char *const turns[] = {"", "first", "second"}; /* by enum launch_turn */
 
 static const char header[] = "state,rows,order,case,repeat,bench,arguments,timeout_s";
@@ -25,6 +24,16 @@ static const char header_of_turn[] = ",turn";
 const char *launch_state_name(enum launch_state state)
 {
     return states[state];
+}
+
+bool launch_state_parse(const char *text, enum launch_state *state)
+{
+    for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++)
+        if (!strcmp(states[i], text)) {
+            *state = (enum launch_state)i;
+            return true;
+        }
+    return false;
 }
 
 bool launch_turn_parse(const char *text, enum launch_turn *turn)
@@ -266,19 +275,15 @@ static int read_margin(const char *text, double *margin)
 static int read_launch(const struct table *t, size_t row, struct launch *l)
 {
     uint64_t rows, number, repeat;
-    const char *state = table_text(t, row, "state");
-    size_t s = 0;
 
-    while (s < N_STATES && strcmp(states[s], state))
-        s++;
-    if (s == N_STATES || units_parse_u64(table_text(t, row, "rows"), &rows) ||
+    if (!launch_state_parse(table_text(t, row, "state"), &l->state) ||
+        units_parse_u64(table_text(t, row, "rows"), &rows) ||
         units_parse_u64(table_text(t, row, "case"), &number) ||
         units_parse_u64(table_text(t, row, "repeat"), &repeat) ||
         units_parse_duration(table_text(t, row, "timeout_s"), &l->timeout_ns) ||
         read_margin(table_text(t, row, "margin"), &l->margin) ||
         !launch_turn_parse(table_text(t, row, "turn"), &l->turn))
         return -EBADMSG;
-    l->state = (enum launch_state)s;
     l->rows = (unsigned)rows;
     l->case_number = (unsigned)number;
     l->repeat = (unsigned)repeat;

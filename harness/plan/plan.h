@@ -90,6 +90,12 @@ int plan_from_table(const struct table *t, struct plan *plan, char *error, size_
 void plan_mark_text(const struct launch *l, char text[PLAN_MARK_BYTES + 1]);
 
 const char *launch_state_name(enum launch_state state); /* todo done skip fail late */
+bool launch_state_parse(const char *text,
+                        enum launch_state *state); /* false: it is none of these */
+static inline bool launch_state_is_bad(enum launch_state state)
+{
+    return state == LAUNCH_FAIL || state == LAUNCH_LATE;
+}
 /* As plan.csv says it: first, second; "" is none. False: it is none of these. */
 bool launch_turn_parse(const char *text, enum launch_turn *turn);
 

@@ -172,19 +172,14 @@ const char *const suite_betweens[] = {
 static int read_between(struct yaml_value map, bool general, struct case_draft *draft)
 {
     struct yaml_value v = yaml_get(map, "between");
-    const char *text = NULL;
+    int i = -1;
 
-    if (yaml_text(v, &text) || !text)
+    if (yaml_choice(v, suite_betweens, &i) || i < 0)
         return 0;
-    for (size_t i = 0; suite_betweens[i]; i++) {
-        if (strcmp(text, suite_betweens[i]) != 0)
-            continue;
-        const char *why = refuse_between(draft->bench, general, (enum suite_between)i);
-        if (!why)
-            draft->between = (enum suite_between)i;
-        return why && !general ? yaml_fail(v, "'%s' %s", draft->bench->name, why) : 0;
-    }
-    return yaml_fail(v, "'%s' is not ring, first, all, sample or none", text);
+    const char *why = refuse_between(draft->bench, general, (enum suite_between)i);
+    if (!why)
+        draft->between = (enum suite_between)i;
+    return why && !general ? yaml_fail(v, "'%s' %s", draft->bench->name, why) : 0;
 }
 
 /* The keys that are the harness' own, from defaults or a case. */
@@ -210,19 +205,10 @@ static int find_bench(struct yaml_value value, const struct bench_list *benches,
     *bench = bench_list_find(benches, name);
     if (*bench)
         return 0;
-    struct buffer all = {0};
-    for (; n < benches->n && n < 127; n++) {
+    for (; n < benches->n && n < 127; n++)
         names[n] = benches->benches[n].name;
-        buffer_text(&all, n ? ", " : "");
-        buffer_text(&all, names[n]);
-    }
     names[n] = NULL;
-    const char *near = opts_nearest(name, names);
-    int err = yaml_fail(value, "no benchmark '%s'%s%s%s; there are %s", name,
-                        near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "",
-                        all.text ? all.text : "none");
-    buffer_release(&all);
-    return err;
+    return yaml_unknown(value, "benchmark", name, names);
 }
 
 struct reader {

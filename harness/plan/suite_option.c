@@ -438,7 +438,7 @@ bool suite_option_is_left(const struct bench_info *b, size_t i)
 static int unknown_key(const struct bench_info *b, struct yaml_value key, const char *name)
 {
     const char *names[256];
-    struct buffer all = {0};
+    char *what = xasprintf("option of '%s'", b->name);
     size_t n = 0;
 
     for (size_t i = 0; own_keys[i]; i++)
@@ -447,15 +447,8 @@ static int unknown_key(const struct bench_info *b, struct yaml_value key, const 
         if (!among(b->options[i].name, kept_options) && !among(b->options[i].name, own_keys))
             names[n++] = b->options[i].name;
     names[n] = NULL;
-    for (size_t i = 0; i < n; i++) {
-        buffer_text(&all, i ? ", " : "");
-        buffer_text(&all, names[i]);
-    }
-    const char *near = opts_nearest(name, names);
-    int err =
-        yaml_fail(key, "benchmark '%s' has no option '%s'%s%s%s; it has %s", b->name, name,
-                  near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "", all.text);
-    buffer_release(&all);
+    int err = yaml_unknown(key, what, name, names);
+    free(what);
     return err;
 }
 

@@ -12,6 +12,8 @@
 #include <yaml.h>
 
 #include "core/alloc.h"
+#include "core/option.h"
+#include "harness/text.h"
 
 #define ERROR_BYTES 1024
 #define QUOTE_CHARS 40
@@ -87,23 +89,24 @@ struct scan {
     size_t nodes;
 };
 
-static int check_node(struct yaml_doc *doc, struct scan *scan, size_t line,
+static int refuse_mark(struct yaml_doc *doc, size_t line, const char *what, const yaml_char_t *name)
+{
+    return fail(doc, -EINVAL, line, "%s \"%s\" is not supported: write the value out", what,
+                yaml_quote((const char *)name).text);
+}
+
+/* opens: further values may follow inside of it. */
+static int check_node(struct yaml_doc *doc, struct scan *scan, size_t line, bool opens,
                       const yaml_char_t *anchor, const yaml_char_t *tag)
 {
     if (anchor)
-        return fail(doc, -EINVAL, line, "anchor \"&%s\" is not supported, write the value out",
-                    yaml_quote((const char *)anchor).text);
+        return refuse_mark(doc, line, "anchor", anchor);
     if (tag)
-        return fail(doc, -EINVAL, line, "tag \"%s\" is not supported, leave it out",
-                    yaml_quote((const char *)tag).text);
+        return refuse_mark(doc, line, "tag", tag);
     if (++scan->nodes > YAML_NODES_MAX)
         return fail(doc, -EINVAL, line, "more than %d values in one file", YAML_NODES_MAX);
-    return 0;
-}
-
-static int check_open(struct yaml_doc *doc, struct scan *scan, size_t line)
-{
-    if (++scan->depth > YAML_DEPTH_MAX)
+    scan->depth += opens;
+    if (scan->depth > YAML_DEPTH_MAX)
         return fail(doc, -EINVAL, line, "nested more than %d levels deep", YAML_DEPTH_MAX);
     return 0;
 }
@@ -111,28 +114,23 @@ static int check_open(struct yaml_doc *doc, struct scan *scan, size_t line)
 static int check_event(struct yaml_doc *doc, struct scan *scan, const yaml_event_t *e)
 {
     size_t line = e->start_mark.line + 1;
-    int rc = 0;
+
     switch (e->type) {
     case YAML_DOCUMENT_START_EVENT:
         return ++scan->documents > 1 ? fail(doc, -EINVAL, line, "a second document, one is allowed")
                                      : 0;
     case YAML_ALIAS_EVENT:
-        return fail(doc, -EINVAL, line, "alias \"*%s\" is not supported, write the value out",
-                    yaml_quote((const char *)e->data.alias.anchor).text);
+        return refuse_mark(doc, line, "alias", e->data.alias.anchor);
     case YAML_SCALAR_EVENT:
         return memchr(e->data.scalar.value, 0, e->data.scalar.length)
                    ? fail(doc, -EINVAL, line, "text with a NUL character")
-                   : check_node(doc, scan, line, e->data.scalar.anchor, e->data.scalar.tag);
+                   : check_node(doc, scan, line, false, e->data.scalar.anchor, e->data.scalar.tag);
     case YAML_SEQUENCE_START_EVENT:
-        rc = check_open(doc, scan, line);
-        return rc ? rc
-                  : check_node(doc, scan, line, e->data.sequence_start.anchor,
-                               e->data.sequence_start.tag);
+        return check_node(doc, scan, line, true, e->data.sequence_start.anchor,
+                          e->data.sequence_start.tag);
     case YAML_MAPPING_START_EVENT:
-        rc = check_open(doc, scan, line);
-        return rc ? rc
-                  : check_node(doc, scan, line, e->data.mapping_start.anchor,
-                               e->data.mapping_start.tag);
+        return check_node(doc, scan, line, true, e->data.mapping_start.anchor,
+                          e->data.mapping_start.tag);
     case YAML_SEQUENCE_END_EVENT:
     case YAML_MAPPING_END_EVENT:
         scan->depth--;
@@ -237,20 +235,14 @@ static int check_tree(struct yaml_doc *doc)
     return rc;
 }
 
-static struct yaml_doc *doc_new(const char *name)
+static int fail_size(struct yaml_doc *doc)
 {
-    struct yaml_doc *doc = xcalloc(1, sizeof(*doc));
-    doc->name = xstrdup(name);
-    return doc;
+    return fail(doc, -EINVAL, 0, "larger than %u KiB", YAML_BYTES_MAX / 1024);
 }
 
 static void doc_parse(struct yaml_doc *doc, const char *data, size_t len)
 {
-    int rc = 0;
-    if (len > YAML_BYTES_MAX)
-        rc = fail(doc, -EINVAL, 0, "larger than %u KiB", YAML_BYTES_MAX / 1024);
-    if (!rc)
-        rc = check_events(doc, data, len);
+    int rc = len > YAML_BYTES_MAX ? fail_size(doc) : check_events(doc, data, len);
     if (!rc) {
         yaml_parser_t parser;
         if (!yaml_parser_initialize(&parser))
@@ -270,34 +262,30 @@ static void doc_parse(struct yaml_doc *doc, const char *data, size_t len)
 
 struct yaml_doc *yaml_doc_load_buffer(const char *name, const void *data, size_t len)
 {
-    struct yaml_doc *doc = doc_new(name);
+    struct yaml_doc *doc = xcalloc(1, sizeof(*doc));
+
+    doc->name = xstrdup(name);
     doc_parse(doc, len ? data : "", len);
     return doc;
 }
 
-// Reads one byte more than is allowed, so that a file that is too large is seen as such.
-static int read_file(const char *path, char *data, size_t room, size_t *len)
-{
-    FILE *f = fopen(path, "re");
-    if (!f)
-        return -errno;
-    *len = fread(data, 1, room, f);
-    int rc = ferror(f) ? -(errno ? errno : EIO) : 0;
-    fclose(f);
-    return rc;
-}
-
 struct yaml_doc *yaml_doc_load_file(const char *path)
 {
-    size_t len = 0;
-    struct yaml_doc *doc = doc_new(path);
-    char *data = xrealloc(NULL, YAML_BYTES_MAX + 1);
-    int rc = read_file(path, data, YAML_BYTES_MAX + 1, &len);
-    if (rc)
-        fail(doc, rc, 0, "cannot be read: %s", strerror(-rc));
-    else
-        doc_parse(doc, data, len);
-    free(data);
+    struct buffer text = {0};
+    struct yaml_doc *doc;
+    int rc = file_read(path, YAML_BYTES_MAX, &text);
+
+    if (rc) {
+        doc = xcalloc(1, sizeof(*doc));
+        doc->name = xstrdup(path);
+        if (rc == -EFBIG)
+            fail_size(doc);
+        else
+            fail(doc, rc, 0, "cannot be read: %s", strerror(-rc));
+    } else {
+        doc = yaml_doc_load_buffer(path, text.text, text.size);
+    }
+    buffer_release(&text);
     return doc;
 }
 
@@ -323,8 +311,6 @@ const char *yaml_doc_error(const struct yaml_doc *doc)
 }
 
 /* ---- A loaded document: typed values, with line numbers in the errors ---- */
-
-#define NEAREST_CHARS 64
 
 static struct yaml_value value(struct yaml_doc *doc, int id)
 {
@@ -440,60 +426,20 @@ int yaml_fail(struct yaml_value v, const char *fmt, ...)
     return -EINVAL;
 }
 
-// Edits (insert, drop, change) that lead from a to b.
-static size_t edits(const char *a, const char *b)
+int yaml_unknown(struct yaml_value v, const char *what, const char *word, const char *const names[])
 {
-    size_t row[NEAREST_CHARS + 1];
-    size_t n = strlen(b);
-    for (size_t j = 0; j <= n; j++)
-        row[j] = j;
-    for (size_t i = 1; a[i - 1]; i++) {
-        size_t corner = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= n; j++) {
-            size_t change = corner + (a[i - 1] != b[j - 1]);
-            corner = row[j];
-            size_t shift = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
-            row[j] = change < shift ? change : shift;
-        }
-    }
-    return row[n];
-}
+    const char *near = opts_nearest(word, names);
+    struct buffer all = {0};
 
-// The nearest of names (NULL-terminated) to a mistyped word, or NULL when none is near (at most a
-// third of its letters off).
-static const char *nearest(const char *word, const char *const names[])
-{
-    const char *best = NULL;
-    size_t len = strlen(word);
-    if (!len || len > NEAREST_CHARS)
-        return NULL;
-    size_t best_edits = (len + 2) / 3 + 1;
     for (size_t i = 0; names[i]; i++) {
-        if (strlen(names[i]) > NEAREST_CHARS)
-            continue;
-        size_t n = edits(word, names[i]);
-        if (n < best_edits) {
-            best_edits = n;
-            best = names[i];
-        }
+        buffer_text(&all, i ? ", " : "");
+        buffer_text(&all, names[i]);
     }
-    return best;
-}
-
-static int fail_choice(struct yaml_value v, const char *what, const char *word,
-                       const char *const names[])
-{
-    char all[ERROR_BYTES / 2];
-    const char *near = nearest(word, names);
-    size_t used = 0;
-    all[0] = 0;
-    for (size_t i = 0; names[i] && used < sizeof(all); i++) {
-        int n = snprintf(all + used, sizeof(all) - used, "%s%s", i ? ", " : "", names[i]);
-        used += n > 0 ? (size_t)n : 0;
-    }
-    return yaml_fail(v, "unknown %s \"%s\"%s%s%s allowed: %s", what, yaml_quote(word).text,
-                     near ? ", did you mean \"" : ",", near ? near : "", near ? "\"?" : "", all);
+    yaml_fail(v, "unknown %s '%s'%s%s%s allowed: %s", what, yaml_quote(word).text,
+              near ? ", did you mean '" : ",", near ? near : "", near ? "'?" : "",
+              all.text ? all.text : "none");
+    buffer_release(&all);
+    return -EINVAL;
 }
 
 static int index_of(const char *word, const char *const names[])
@@ -509,7 +455,7 @@ int yaml_keys(struct yaml_value map, const char *const keys[])
     int rc = yaml_want(map, YAML_KIND_MAP);
     for (size_t i = 0; i < yaml_count(map) && !rc; i++)
         if (index_of(yaml_key(map, i), keys) < 0)
-            rc = fail_choice(yaml_key_value(map, i), "key", yaml_key(map, i), keys);
+            rc = yaml_unknown(yaml_key_value(map, i), "key", yaml_key(map, i), keys);
     return rc;
 }
 
@@ -609,7 +555,7 @@ int yaml_choice(struct yaml_value v, const char *const names[], int *out)
     int i = index_of(text, names);
     if (i < 0) {
         struct yaml_quote name = name_of(v);
-        return fail_choice(v, name.text, text, names);
+        return yaml_unknown(v, name.text, text, names);
     }
     *out = i;
     return 0;

@@ -102,6 +102,11 @@ int yaml_choice(struct yaml_value v, const char *const names[],
 // Refuses v unless it is a list, or a map (absent passes).
 int yaml_want(struct yaml_value v, enum yaml_kind kind);
 
+// Refuses a word that is not among names (NULL-terminated): "unknown WHAT 'WORD'", with the nearest of
+// them and all. Returns -EINVAL.
+int yaml_unknown(struct yaml_value v, const char *what, const char *word,
+                 const char *const names[]);
+
 // Records an error of the caller's own at the line of v, as "name:line: <text>". Returns -EINVAL.
 int yaml_fail(struct yaml_value v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -13,11 +13,13 @@
 #include "core/alloc.h"
 #include "core/option.h"
 #include "core/program.h"
+#include "harness/against/against.h"
 #include "harness/check/check.h"
 #include "harness/compare/compare.h"
 #include "harness/doctor/doctor.h"
 #include "harness/forecast/forecast.h"
 #include "harness/history/history.h"
+#include "harness/hosts/agent.h"
 #include "harness/import/import.h"
 #include "harness/plan/bench_info.h"
 #include "harness/plan/suite.h"
@@ -26,10 +28,16 @@
 
 /* ---- The commands ---- */
 
+/* The other end of a connection: see the headers of both. */
+static int cmd_agent(int argc, char **argv)
+{
+    return argc > 1 ? host_agent(argv[1]) : against_agent();
+}
+
 struct command {
     const char *name;
     int (*run)(int argc, char **argv);
-    const char *help;
+    const char *help; /* NULL: not for people */
 };
 
 static const struct command commands[] = {
@@ -45,6 +53,7 @@ static const struct command commands[] = {
     {"forecast", forecast_command, "how fast does a training job run here, and on more nodes?"},
     {"import", cmd_import,
      "rows of a run folder out of what iperf3, perftest, nccl-tests, nvbandwidth ... printed"},
+    {"agent", cmd_agent, NULL},
     {NULL, NULL, NULL},
 };
 
@@ -61,7 +70,7 @@ static int unknown(const char *name)
         return EXIT_USAGE;
     }
     free(suite);
-    for (const struct command *c = commands; c->name; c++)
+    for (const struct command *c = commands; c->help; c++)
         names[n++] = c->name;
     bench_list_load(&benches);
     for (size_t i = 0; i < benches.n && n < 159; i++)
@@ -108,7 +117,7 @@ static int obey(int argc, char **argv)
               "usage: plumb COMMAND [options]\n"
               "\n",
               out);
-        for (const struct command *c = commands; c->name; c++)
+        for (const struct command *c = commands; c->help; c++)
             fprintf(out, "  %-10s %s\n", c->name, c->help);
         fputs("  BENCH      run one benchmark: plumb BENCH --help (plumb list shows them)\n"
               "\n"

@@ -12,6 +12,7 @@
 #include "harness/against/against.h"
 #include "harness/command.h"
 #include "harness/hosts/hosts.h"
+#include "harness/hosts/launcher.h"
 #include "harness/plan/suite.h"
 #include "harness/run/launch.h"
 #include "harness/run/run.h"
@@ -19,7 +20,7 @@
 /* The options as the table fills them in. */
 struct given {
     struct run_options run;
-    int launcher;  /* of launchers[]; -1: not given */
+    int launcher;  /* of launcher_names; -1: not given */
     int processes; /* of process_rules[] */
     int argc;
     char **argv;
@@ -27,70 +28,79 @@ struct given {
 
 #define AT(member) offsetof(struct given, member)
 
-static const char *const launchers[] = {"local", "ssh", "mpirun", "srun", NULL};
+#define NOT_RESUMED (1u << 30) /* refused with --resume: it would change what is measured */
+#define NOT_IN_TURN (1u << 31) /* refused with --against: it measures no hosts */
 
 static const struct opt run_table[] = {
     {OPTION("out", OPT_STRING, run.out, "DIR", "run folder to make; default: results/SUITE-TIME"),
-     .letter = 'o'},
+     .flags = NOT_RESUMED, .letter = 'o'},
     {OPTION("resume", OPT_STRING, run.resume, "DIR",
             "continue a stopped run; finished launches stay, also failed ones, unless --retry is "
             "given")},
     {OPTION("again", OPT_DURATION, run.again_ns, NULL,
             "time for more repetitions, after the planned ones, of what looks slow among its like "
-            "(GPUs, pairs, rails); 0: none; default: as the suite says")},
+            "(GPUs, pairs, rails); 0: none; default: as the suite says"),
+     .flags = NOT_RESUMED | NOT_IN_TURN},
     {OPTION("retry", OPT_FLAG, run.retry, NULL,
             "with --resume: also repeat launches that failed or exceeded their time-out, but not "
             "those with wrong data")},
     {OPTION("only", OPT_STRING, run.only, "PATTERN",
             "only the cases of this benchmark, or whose \"BENCH ARGUMENTS\" match (* ? [..] as in "
-            "a shell; sizes as 65536, 64K or 64KiB); may be given again")},
+            "a shell; sizes as 65536, 64K or 64KiB); may be given again"),
+     .flags = NOT_RESUMED},
     {OPTION("repeat", OPT_U64, run.repeat, "N",
             "launches of each case, instead of the suite's number; more launches show smaller "
             "differences"),
-     .min = 1, .max = SUITE_REPEAT_MAX},
+     .flags = NOT_RESUMED | NOT_IN_TURN, .min = 1, .max = SUITE_REPEAT_MAX},
     {OPTION("processes", OPT_CHOICE, processes, NULL,
             "process of a launch. case: one of its own; round: one for all cases of its benchmark "
             "and round; auto: round for cases whose start is dear, as on a GPU (docs/suites.md)"),
-     .def = "auto", .choices = process_rules},
+     .flags = NOT_RESUMED | NOT_IN_TURN, .def = "auto", .choices = process_rules},
     {OPTION("seed", OPT_U64, run.seed, NULL,
             "seed of the order of launches and of the data; the same seed gives the same plan"),
-     .def = "1"},
-    {OPTION("hosts", OPT_STRING, run.hosts, "FILE",
+     .flags = NOT_RESUMED, .def = "1"},
+    {OPTION("hosts", OPT_STRING, run.hosts.file, "FILE",
             "hosts: benchmarks that need a peer run between pairs of them, those that need a "
-            "group over all of them (docs/hosts.md)")},
+            "group over all of them (docs/hosts.md)"),
+     .flags = NOT_RESUMED | NOT_IN_TURN},
     {OPTION(
-         "slots", OPT_U64, run.slots, "N",
+         "slots", OPT_U64, run.hosts.slots, "N",
          "ranks of a group on each host, instead of the hosts file's; default: its slots=, or 1"),
-     .min = 1, .max = HOSTS_SLOTS_MAX},
+     .flags = NOT_RESUMED | NOT_IN_TURN, .min = 1, .max = HOSTS_SLOTS_MAX},
     {OPTION("launcher", OPT_CHOICE, launcher, NULL,
             "launcher for the ends of a pair and the ranks of a group; default: ssh with --hosts, "
             "else local"),
-     .choices = launchers},
-    {OPTION("rsh", OPT_STRING, run.rsh, "PROGRAM",
+     .flags = NOT_RESUMED | NOT_IN_TURN, .choices = launcher_names},
+    {OPTION("rsh", OPT_STRING, run.hosts.rsh, "PROGRAM",
             "program instead of ssh, called as PROGRAM HOST COMMAND; may have arguments; or "
-            "$PLUMB_RSH")},
-    {OPTION("remote-dir", OPT_STRING, run.remote_dir, "DIR",
-            "folder of the benchmarks on the other hosts; default: the folder here")},
-    {OPTION("port", OPT_U64, run.port, NULL,
+            "$PLUMB_RSH"),
+     .flags = NOT_RESUMED | NOT_IN_TURN},
+    {OPTION("remote-dir", OPT_STRING, run.hosts.remote_dir, "DIR",
+            "folder of plumb and the benchmarks on the other hosts; default: the folder here"),
+     .flags = NOT_RESUMED | NOT_IN_TURN},
+    {OPTION("port", OPT_U64, run.hosts.port, NULL,
             "first of 100 ports for listeners on the hosts; default: 18600"),
-     .min = 1024, .max = 65535},
-    {OPTION("host-wait", OPT_DURATION, run.host_wait_ns, NULL,
-            "time without an answer after which a host counts as missing; default: 20s")},
-    {OPTION("launcher-args", OPT_STRING, run.launcher_args, "ARGS",
-            "further arguments of mpirun or srun, as one word")},
+     .flags = NOT_RESUMED | NOT_IN_TURN, .min = 1024, .max = 65535},
+    {OPTION("host-wait", OPT_DURATION, run.hosts.wait_ns, NULL,
+            "time without an answer after which a host counts as missing; default: 20s"),
+     .flags = NOT_RESUMED | NOT_IN_TURN},
+    {OPTION("launcher-args", OPT_STRING, run.hosts.arguments, "ARGS",
+            "further arguments of mpirun or srun, as one word"),
+     .flags = NOT_RESUMED | NOT_IN_TURN},
     {OPTION("against", OPT_STRING, run.against, "COMMAND",
             "measure in turn with another plumb, started by COMMAND (\"ssh guest plumb\", "
-            "\"../other/build/bin/plumb\"), and compare (docs/against.md)")},
+            "\"../other/build/bin/plumb\"), and compare (docs/against.md)"),
+     .flags = NOT_RESUMED},
     {OPTION("of", OPT_STRING, run.of, "COMMAND",
-            "with --against: command for the reference, instead of this plumb")},
-    {OPTION("agent", OPT_FLAG, run.agent, NULL,
-            "serve as a target of --against: obey the messages on standard input")},
+            "with --against: command for the reference, instead of this plumb"),
+     .flags = NOT_RESUMED},
     {OPTION("dry-run", OPT_FLAG, run.dry_run, NULL, "print the plan, and measure nothing"),
-     .letter = 'n'},
+     .flags = NOT_RESUMED, .letter = 'n'},
     {OPTION("no-report", OPT_FLAG, run.no_report, NULL,
             "make no report; plumb report can make it later")},
     {OPTION("allow-skip", OPT_FLAG, run.allow_skip, NULL,
-            "exit 0 also where nothing of a benchmark could be measured (all of it was skipped)")},
+            "exit 0 also where nothing of a benchmark could be measured (all of it was skipped)"),
+     .flags = NOT_IN_TURN},
     {OPTION("help", OPT_FLAG, run.help, NULL, "show this text"), .letter = 'h'},
     {.name = NULL},
 };
@@ -134,25 +144,14 @@ static void print_help(const struct opts *o)
          "inconclusive");
 }
 
-/* Was one of these options given? Its name, or NULL. */
-static const char *given_of(const struct opts *o, const char *const *names)
+/* An option with this flag that was given: its name, or NULL. */
+static const char *given_of(const struct opts *o, unsigned flag)
 {
-    for (; *names; names++)
-        if (opts_values(o, *names)->given)
-            return *names;
+    for (const struct opt *opt = run_table; opt->name; opt++)
+        if (opt->flags & flag && opts_values(o, opt->name)->given)
+            return opt->name;
     return NULL;
 }
-
-/* Refused with --resume: they would change what is measured. */
-static const char *const with_resume_no[] = {
-    "out",     "only", "seed",       "dry-run",   "hosts",         "launcher",
-    "rsh",     "port", "remote-dir", "host-wait", "launcher-args", "slots",
-    "against", "of",   "repeat",     "processes", "again",         NULL};
-
-/* Refused with --against: it measures no hosts. */
-static const char *const with_against_no[] = {
-    "hosts",         "slots",  "launcher",  "rsh",        "remote-dir", "port", "host-wait",
-    "launcher-args", "repeat", "processes", "allow-skip", "again",      NULL};
 
 /* Is the value of this option the word after it? */
 static bool takes_next(const char *word)
@@ -196,7 +195,7 @@ static int run_in_turn(const struct opts *o, const struct run_options *given, in
                                             .no_report = given->no_report,
                                             .argc = argc,
                                             .argv = argv};
-    const char *name = given_of(o, with_against_no);
+    const char *name = given_of(o, NOT_IN_TURN);
 
     if (given->resume)
         return against_resume(given->resume, &options);
@@ -210,10 +209,8 @@ static int run_in_turn(const struct opts *o, const struct run_options *given, in
 static int run_parsed(const struct opts *o, const struct run_options *given, int argc, char **argv)
 {
     bool resume = given->resume != NULL, pair = resume && against_is_pair(given->resume);
-    const char *name = resume ? given_of(o, with_resume_no) : NULL;
+    const char *name = resume ? given_of(o, NOT_RESUMED) : NULL;
 
-    if (given->agent)
-        return against_agent();
     if (name)
         return refuse("--%s does not go with --resume: the run folder has its plan and seed", name);
     if (given->retry && pair)
@@ -238,7 +235,7 @@ static int run_given(const struct opts *o, void *context)
     int status;
 
     if (given->launcher >= 0)
-        given->run.launcher = launchers[given->launcher];
+        given->run.hosts.launcher = launcher_names[given->launcher];
     given->run.processes = process_rules[given->processes];
     given->run.again_given = opts_values(o, "again")->given;
     given->run.only = only;

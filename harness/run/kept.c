@@ -138,26 +138,29 @@ static const struct launch *launch_of(const struct plan *plan, const struct tabl
     return NULL;
 }
 
+void kept_learn_all(struct kept *k, const struct bench_info *b, const struct plan *plan,
+                    const struct table *t)
+{
+    /* Rows stand in the order in which launches ended, those of one launch together. */
+    for (size_t row = 0; b && row < t->n_rows;) {
+        const struct launch *l = launch_of(plan, t, row);
+        size_t n = l && l->rows && l->rows <= t->n_rows - row ? l->rows : 1;
+        if (l && l->state == LAUNCH_DONE)
+            kept_learn(k, b, l, t, row, n);
+        row += n;
+    }
+}
+
 int kept_load(struct kept *k, const struct bench_list *benches, const struct plan *plan,
               const char *path, char *error, size_t len)
 {
     struct run_folder folder;
     int err = run_folder_load(path, &folder, error, len);
 
-    if (err)
-        return err;
-    for (size_t i = 0; i < folder.n_benches; i++) {
-        const struct bench_info *b = bench_list_find(benches, folder.benches[i].name);
-        const struct table *t = &folder.benches[i].rows;
-        /* Rows stand in the order in which launches ended, those of one launch together. */
-        for (size_t row = 0; b && row < t->n_rows;) {
-            const struct launch *l = launch_of(plan, t, row);
-            size_t n = l && l->rows && l->rows <= t->n_rows - row ? l->rows : 1;
-            if (l && l->state == LAUNCH_DONE)
-                kept_learn(k, b, l, t, row, n);
-            row += n;
-        }
-    }
-    run_folder_release(&folder);
-    return 0;
+    for (size_t i = 0; !err && i < folder.n_benches; i++)
+        kept_learn_all(k, bench_list_find(benches, folder.benches[i].name), plan,
+                       &folder.benches[i].rows);
+    if (!err)
+        run_folder_release(&folder);
+    return err;
 }

@@ -173,10 +173,8 @@ static int make_arguments(struct launching *g)
     g->argv[n++] = "--planned";
     g->argv[n++] = "--seed";
     g->argv[n++] = g->seed;
-    if (!launch_has_hosts(g->l)) { /* of hosts samples come with the rows */
-        g->argv[n++] = "--samples";
-        g->argv[n++] = "/dev/fd/3";
-    }
+    g->argv[n++] = "--samples";
+    g->argv[n++] = "/dev/fd/3";
     g->argv[n] = NULL;
     return 0;
 }

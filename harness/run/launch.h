@@ -45,7 +45,10 @@ char *kept_choices(const struct bench_info *b, const struct launch *l, const str
 void kept_learn(struct kept *k, const struct bench_info *b, const struct launch *l,
                 const struct table *t, size_t first, size_t n);
 
-/* The same from all rows of a run that goes on. 0, or -errno with error. */
+/* The same from all rows of a benchmark, of launches of this plan. NULL b: none are kept. */
+void kept_learn_all(struct kept *k, const struct bench_info *b, const struct plan *plan,
+                    const struct table *t);
+/* The same from a run that goes on. 0, or -errno with error. */
 int kept_load(struct kept *k, const struct bench_list *benches, const struct plan *plan,
               const char *path, char *error, size_t len);
 

@@ -6,7 +6,6 @@
 #include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/alloc.h"
 #include "core/clock.h"
@@ -22,9 +21,10 @@
 #include "harness/plan/suite.h"
 #include "harness/probe/probe.h"
 #include "harness/report/report.h"
-#include "harness/run/earlier.h"
+#include "harness/run/estimate.h"
 #include "harness/run/launch.h"
 #include "harness/run/progress.h"
+#include "harness/store/run_folder.h"
 #include "harness/store/store.h"
 #include "harness/text.h"
 
@@ -47,7 +47,6 @@ struct run {
     struct progress progress;
     struct estimate estimate;
     size_t failed, late, done;
-    bool sweep; /* hosts: a launch there ended so that its script may have been killed */
     bool wrong;
     uint64_t again_ns;                                       /* for repetitions beyond the plan */
     uint64_t planned_ns, child_ns;                           /* where the time went */
@@ -74,20 +73,20 @@ static void say_time(struct run *r)
     const char *only = r->meta ? json_string_value(json_object_get(r->meta, "only")) : NULL;
     char *copy = xstrdup(own), text[ESTIMATE_BYTES];
     const char *folders[] = {"results", *own ? dirname(copy) : NULL, NULL};
-    struct earlier earlier;
 
-    earlier_load(&earlier, folders,
-                 suite           ? suite
-                 : r->suite.name ? r->suite.name
-                                 : "",
-                 only ? only : r->options.only, r->options.processes);
-    estimate_make(&r->estimate, &r->benches, &r->plan, hosts_slots(&r->hosts.hosts), &earlier);
+    suite = suite ? suite : r->suite.name ? r->suite.name : "";
+    estimate_make(&r->estimate, &(struct estimate_of){.benches = &r->benches,
+                                                      .plan = &r->plan,
+                                                      .group_ranks = hosts_slots(&r->hosts.hosts),
+                                                      .folders = folders,
+                                                      .suite = suite,
+                                                      .only = only ? only : r->options.only,
+                                                      .processes = r->options.processes});
     if (r->estimate.todo)
-        fprintf(stderr, "plumb run: %s\n", estimate_text(&r->estimate, &earlier, text));
+        fprintf(stderr, "plumb run: %s\n", estimate_text(&r->estimate, text));
     if (r->estimate.todo && r->again_ns)
         fprintf(stderr, "plumb run: up to %.3g min more for what looks slow among its like\n",
                 (double)r->again_ns / 60e9);
-    earlier_release(&earlier);
     free(copy);
 }
 
@@ -127,52 +126,6 @@ static void print_dry_run(struct run *r)
     say_time(r);
 }
 
-/* As it was given, without slashes at its end. */
-static void set_path(struct run *r, const char *path)
-{
-    size_t len = strlen(path);
-
-    while (len > 1 && path[len - 1] == '/')
-        len--;
-    r->path = xstrndup(path, len);
-}
-
-static int choose_path(struct run *r)
-{
-    char path[512], stamp[32];
-    time_t now = time(NULL);
-    struct tm tm;
-
-    if (r->options.out) {
-        set_path(r, r->options.out);
-        return 0;
-    }
-    gmtime_r(&now, &tm);
-    strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &tm);
-    int err = store_make_results(r->error, sizeof(r->error));
-    if (err)
-        return err;
-    snprintf(path, sizeof(path), "results/%.400s-%s", r->suite.name, stamp);
-    set_path(r, path);
-    return 0;
-}
-
-/* Reads the hosts before anything else is done with them. 0 or -errno with r->error. */
-static int read_hosts(struct run *r)
-{
-    const struct run_options *o = &r->options;
-    struct hosts_options given = {.file = o->hosts,
-                                  .launcher = o->launcher,
-                                  .rsh = o->rsh,
-                                  .remote_dir = o->remote_dir,
-                                  .arguments = o->launcher_args,
-                                  .port = o->port,
-                                  .slots = o->slots,
-                                  .wait_ns = o->host_wait_ns};
-
-    return hosts_run_make(&given, &r->hosts, r->error, sizeof(r->error));
-}
-
 /* Cases that need a peer go between the hosts, those that need a group over all of them. 0 or
  * -errno with r->error. */
 static int spread_over_hosts(struct run *r)
@@ -202,7 +155,8 @@ static int make_plan(struct run *r, const char *suite_name, struct buffer *confi
     char *configs = suite_configs_folder();
     int err = path ? file_read(path, 1u << 20, config) : -ENOENT;
 
-    if (!err && (err = read_hosts(r)) != 0)
+    if (!err &&
+        (err = hosts_run_make(&r->options.hosts, &r->hosts, r->error, sizeof(r->error))) != 0)
         goto done;
     if (path && err)
         snprintf(r->error, sizeof(r->error), "cannot read the suite '%s': %s", path,
@@ -261,7 +215,8 @@ static int start_new(struct run *r, const char *suite_name, int argc, char **arg
     } else if (status == EXIT_GOOD && ask_hosts(r)) {
         status = fail(r, EXIT_INCOMPLETE);
     } else if (status == EXIT_GOOD) {
-        if (choose_path(r)) {
+        r->path = store_path(r->options.out, r->suite.name, "", r->error, sizeof(r->error));
+        if (!r->path) {
             buffer_release(&config);
             return fail(r, EXIT_INCOMPLETE);
         }
@@ -339,8 +294,8 @@ static int check_hosts(struct run *r)
 /* The same of the run in the folder options.resume. */
 static int start_again(struct run *r)
 {
-    set_path(r, r->options.resume);
-    int err = run_meta_load(r->path, &r->meta, r->error, sizeof(r->error));
+    r->path = store_path(r->options.resume, "", "", r->error, sizeof(r->error));
+    int err = run_folder_meta(r->path, &r->meta, r->error, sizeof(r->error));
     if (!err)
         err = store_open(r->path, &r->plan, &r->store, r->error, sizeof(r->error));
     if (!err && r->options.retry)
@@ -432,9 +387,7 @@ static int run_launch(struct run *r, size_t i, const struct launch_context *cont
                  strerror(-err));
     else if (!launched.cancelled)
         err = store_commit(r->store, i, &launched.record, r->error, sizeof(r->error));
-    bool failed = l->state == LAUNCH_FAIL || l->state == LAUNCH_LATE;
-    r->sweep |=
-        launch_has_hosts(l) && !launched.known && (failed || launched.cancelled || launched.lost);
+    bool failed = launch_state_is_bad(l->state);
     if (!err && !launched.cancelled) {
         count_state(r, l->state);
         estimate_ended(&r->estimate, &r->plan, i, clock_now_ns() - begin_ns);
@@ -575,8 +528,6 @@ static int finish(struct run *r, int err)
                 "plumb run: %s: %zu of %zu launches are kept; go on with: %s run --resume %s\n",
                 *r->cancel ? "interrupted" : "stopped", r->done, r->plan.n, program_invocation_name,
                 r->path);
-    if (r->sweep)
-        hosts_sweep(&r->hosts);
     if (r->failed || r->late)
         fprintf(stderr,
                 "plumb run: %zu %s failed, %zu %s over the time-out: see the rows' "

@@ -8,19 +8,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "harness/hosts/hosts.h"
 #include "harness/plan/bench_info.h"
 
 /* The options of the command. Texts that were not given are NULL, numbers 0. */
 struct run_options {
     const char *out, *resume, *only;
-    const char *hosts, *launcher, *rsh, *remote_dir, *launcher_args;
+    struct hosts_options hosts;
     const char *processes;    /* of process_rules */
     const char *against, *of; /* commands that start targets: harness/against */
-    uint64_t seed, port, host_wait_ns, slots;
+    uint64_t seed;
     uint64_t repeat;   /* launches of each case; 0: as the suite says */
     uint64_t again_ns; /* for repetitions beyond these */
     bool again_given;  /* else as the suite says */
-    bool retry, dry_run, no_report, allow_skip, agent, help;
+    bool retry, dry_run, no_report, allow_skip, help;
 };
 
 /* Measures a suite into a new run folder, and shows its results. argc and argv are the command line
@@ -50,9 +51,6 @@ json_t *run_meta_make(const struct run_meta *m);
 /* The command line, by its words, as run.json has it; argv begins with "run". */
 json_t *run_meta_command(int argc, char **argv);
 
-/* Reads run.json of a folder. 0; -ENOENT; -EBADMSG: damaged or of another schema, error says which.
- */
-int run_meta_load(const char *path, json_t **meta, char *error, size_t len);
 uint64_t run_meta_seed(const json_t *meta);
 /* Of process_rules; "" where a damaged run.json has none. */
 const char *run_meta_processes(const json_t *meta);

@@ -96,34 +96,6 @@ json_t *run_meta_make(const struct run_meta *m)
     return meta;
 }
 
-int run_meta_load(const char *path, json_t **meta, char *error, size_t len)
-{
-    char file[4400];
-    json_error_t why;
-
-    *meta = NULL;
-    snprintf(file, sizeof(file), "%s/run.json", path);
-    if (access(file, R_OK)) {
-        int err = -errno;
-        snprintf(error, len, "'%s' is no run folder: cannot read run.json: %s", path,
-                 strerror(-err));
-        return err;
-    }
-    json_t *loaded = json_load_file(file, JSON_REJECT_DUPLICATES, &why);
-    if (!loaded || !json_is_object(loaded)) {
-        snprintf(error, len, "'%s' is damaged: line %d: %s", file, loaded ? 1 : why.line,
-                 loaded ? "not an object" : why.text);
-        json_decref(loaded);
-        return -EBADMSG;
-    }
-    if (!run_schema_fits(loaded, file, error, len)) {
-        json_decref(loaded);
-        return -EBADMSG;
-    }
-    *meta = loaded;
-    return 0;
-}
-
 uint64_t run_meta_seed(const json_t *meta)
 {
     return (uint64_t)json_integer_value(json_object_get(meta, "seed"));

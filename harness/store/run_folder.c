@@ -2,6 +2,7 @@
 /* Reading a run folder: see run_folder.h. */
 #include "harness/store/run_folder.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -14,6 +15,7 @@
 #include "core/row.h"
 #include "core/text.h"
 #include "core/units.h"
+#include "harness/plan/plan.h"
 #include "harness/text.h"
 
 #define FILE_BYTES_MAX ((size_t)16 << 30)
@@ -66,37 +68,41 @@ bool run_schema_fits(const json_t *meta, const char *path, char *error, size_t l
     return false;
 }
 
-static int load_meta(struct run_folder *run, struct error e)
+int run_folder_meta(const char *path, json_t **meta, char *error, size_t len)
 {
-    char *path = xasprintf("%s/run.json", run->path);
+    struct error e = {error, len};
     struct buffer text = {0};
     json_error_t at;
-    int err = read_file(path, &text, e);
+
+    *meta = NULL;
+    /* A folder without run.json is no run folder; one with it that lacks something is a damaged
+     * one. Of a folder that cannot be searched, neither is known. */
+    if (!run_folder_is(path))
+        return errno == EACCES ? fail(e, -EACCES, "cannot read \"%s\": %s", path, strerror(EACCES))
+               : access(path, F_OK)
+                   ? fail(e, -ENOENT, "there is no run folder \"%s\"", path)
+                   : fail(e, -ENOENT, "\"%s\" is no run folder: it has no run.json", path);
+    char *file = xasprintf("%s/run.json", path);
+    int err = read_file(file, &text, e);
 
     if (!err) {
-        run->meta = json_loadb(text.text, text.size, JSON_REJECT_DUPLICATES, &at);
-        if (!run->meta)
-            err = fail(e, -EBADMSG, "\"%s\" is damaged at line %d: %s", path, at.line, at.text);
-        else if (!run_schema_fits(run->meta, path, e.text, e.len))
+        *meta = json_loadb(text.text, text.size, JSON_REJECT_DUPLICATES, &at);
+        if (!*meta)
+            err = fail(e, -EBADMSG, "\"%s\" is damaged at line %d: %s", file, at.line, at.text);
+        else if (!run_schema_fits(*meta, file, e.text, e.len))
             err = -EBADMSG;
     }
+    if (err) {
+        json_decref(*meta);
+        *meta = NULL;
+    }
     buffer_release(&text);
-    free(path);
+    free(file);
     return err;
 }
 
 static const char *const plan_columns[] = {"state", "rows",      "order",     "case", "repeat",
                                            "bench", "arguments", "timeout_s", NULL};
-
-static bool is_state(const char *text)
-{
-    static const char *const states[] = {"todo", "done", "skip", "fail", "late"};
-
-    for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++)
-        if (!strcmp(text, states[i]))
-            return true;
-    return false;
-}
 
 /* A name that goes into a path: nothing that could leave the folder. */
 static bool is_bench_name(const char *text)
@@ -107,6 +113,7 @@ static bool is_bench_name(const char *text)
 
 static int check_plan(const struct table *plan, const char *path, struct error e)
 {
+    enum launch_state known;
     uint64_t rows;
 
     for (size_t i = 0; plan_columns[i]; i++)
@@ -116,10 +123,10 @@ static int check_plan(const struct table *plan, const char *path, struct error e
     for (size_t i = 0; i < plan->n_rows; i++) {
         const char *state = table_text(plan, i, "state"), *count = table_text(plan, i, "rows");
 
-        if (!is_state(state) || !is_bench_name(table_text(plan, i, "bench")))
+        if (!launch_state_parse(state, &known) || !is_bench_name(table_text(plan, i, "bench")))
             return fail(e, -EBADMSG, "\"%s\" is damaged: launch %zu has state \"%s\", bench \"%s\"",
                         path, i + 1, state, table_text(plan, i, "bench"));
-        if (strcmp(state, "todo") && units_parse_u64(count, &rows))
+        if (known != LAUNCH_TODO && units_parse_u64(count, &rows))
             return fail(e, -EBADMSG, "\"%s\" is damaged: launch %zu has \"%s\" rows", path, i + 1,
                         count);
     }
@@ -393,38 +400,66 @@ static int load_benches(struct run_folder *run, struct error e)
     return err;
 }
 
+bool run_folder_is(const char *path)
+{
+    char *file = xasprintf("%s/run.json", path);
+    bool is = !access(file, F_OK);
+
+    free(file);
+    return is;
+}
+
+int run_folders_in(const char *path, struct run_paths *paths)
+{
+    struct dirent **names = NULL;
+
+    if (run_folder_is(path)) {
+        *ARRAY_ADD(paths->all, paths->n) = xstrdup(path);
+        return 0;
+    }
+    int n = scandir(path, &names, NULL, alphasort);
+    if (n < 0)
+        return -errno;
+    for (int i = 0; i < n; i++) {
+        char *inner = xasprintf("%s/%s", path, names[i]->d_name);
+
+        if (names[i]->d_name[0] != '.' && run_folder_is(inner))
+            *ARRAY_ADD(paths->all, paths->n) = inner;
+        else
+            free(inner);
+        free(names[i]);
+    }
+    free(names);
+    return 0;
+}
+
+void run_paths_release(struct run_paths *paths)
+{
+    for (size_t i = 0; i < paths->n; i++)
+        free(paths->all[i]);
+    free(paths->all);
+    *paths = (struct run_paths){0};
+}
+
 int run_folder_load(const char *path, struct run_folder *run, char *error, size_t len)
 {
     struct error e = {error, len};
-    /* A folder without run.json is no run folder; one with it that lacks something is a damaged
-     * one. Of a folder that cannot be searched, neither is known. */
-    char *meta = xasprintf("%s/run.json", path);
-    int err = 0;
-
-    if (access(meta, F_OK))
-        err = errno == EACCES ? fail(e, -EACCES, "cannot read \"%s\": %s", path, strerror(EACCES))
-              : access(path, F_OK)
-                  ? fail(e, -ENOENT, "there is no run folder \"%s\"", path)
-                  : fail(e, -ENOENT, "\"%s\" is no run folder: it has no run.json", path);
-    free(meta);
 
     *run = (struct run_folder){0};
+    int err = run_folder_meta(path, &run->meta, error, len);
     if (err)
         return err;
     run->path = xstrdup(path);
-    err = load_meta(run, e);
-    if (!err) {
-        char *file = xasprintf("%s/plan.csv", run->path);
-        struct buffer text = {0};
-        err = read_file(file, &text, e);
+    char *file = xasprintf("%s/plan.csv", path);
+    struct buffer text = {0};
 
-        if (!err)
-            err = table_parse(file, text.text, text.size, &run->plan, e.text, e.len);
-        if (!err)
-            err = check_plan(&run->plan, file, e);
-        buffer_release(&text);
-        free(file);
-    }
+    err = read_file(file, &text, e);
+    if (!err)
+        err = table_parse(file, text.text, text.size, &run->plan, e.text, e.len);
+    if (!err)
+        err = check_plan(&run->plan, file, e);
+    buffer_release(&text);
+    free(file);
     if (!err)
         err = load_benches(run, e);
     if (err)

@@ -42,8 +42,24 @@ struct run_folder {
     size_t n_lost_rows; /* of launches that ended and lack rows */
 };
 
+/* Is this a run folder? It has a run.json. */
+bool run_folder_is(const char *path);
+
+struct run_paths {
+    char **all;
+    size_t n;
+};
+
+/* Adds this run folder, or else the run folders that lie in it, by name; none may lie there. 0 or
+ * -errno of reading. */
+int run_folders_in(const char *path, struct run_paths *paths);
+void run_paths_release(struct run_paths *paths);
+
 /* Is run.json, read from `path`, of the schema that this program reads? If not, error says so. */
 bool run_schema_fits(const json_t *meta, const char *path, char *error, size_t len);
+
+/* run.json of a folder, a new object. As run_folder_load(). */
+int run_folder_meta(const char *path, json_t **meta, char *error, size_t len);
 
 /* 0; -EBADMSG: a file is damaged, or of another schema (error names it); -ENOENT: no run folder; other -errno. *run is
  * empty on an error. */

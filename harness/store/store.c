@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/alloc.h"
@@ -254,14 +255,27 @@ static int make_subfolders(struct store *s, char *error, size_t len)
     return 0;
 }
 
-int store_make_results(char *error, size_t len)
+char *store_path(const char *out, const char *suite, const char *kind, char *error, size_t len)
 {
-    int err = mkdir("results", 0755) && errno != EEXIST ? -errno : 0;
+    char stamp[32];
+    time_t now = time(NULL);
+    struct tm tm;
 
-    if (err)
+    if (out) {
+        size_t n = strlen(out);
+
+        while (n > 1 && out[n - 1] == '/')
+            n--;
+        return xstrndup(out, n);
+    }
+    if (mkdir("results", 0755) && errno != EEXIST) {
         snprintf(error, len, "cannot make the folder 'results' here: %s; name a folder with --out",
-                 strerror(-err));
-    return err;
+                 strerror(errno));
+        return NULL;
+    }
+    gmtime_r(&now, &tm);
+    strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &tm);
+    return xasprintf("results/%.400s%s-%s", suite, kind, stamp);
 }
 
 /* A folder of an earlier start that was killed before it had a plan: nothing was promised for it.
@@ -517,11 +531,9 @@ static int load(struct cutting *c, const char *name, struct buffer *text, struct
     return table_parse_tail(path, text->text, text->size, t, &torn, c->error, c->len);
 }
 
-/* What to do with a line of a table, which is the entry's. */
-typedef int row_fn(struct cutting *c, const struct table *t, size_t row, struct entry *entry);
-
-/* Takes out every line for which `keep` is false; a file that needs no change is not touched. */
-static int filter(struct cutting *c, const char *name, row_fn *keep)
+/* Takes out every line of a file that is of no launch of the plan, and, where `committed`, of one that
+ * is to do; a file that needs no change is not touched. Else counts the rows of each launch. */
+static int filter(struct cutting *c, const char *name, bool committed)
 {
     struct buffer text = {0}, kept = {0};
     struct table t = {0};
@@ -530,13 +542,15 @@ static int filter(struct cutting *c, const char *name, row_fn *keep)
     if (err)
         goto out;
     size_t case_column = table_column(&t, "case"), repeat_column = table_column(&t, "repeat");
-    size_t begin = t.header_end;
+    size_t status_column = table_column(&t, "status"), begin = t.header_end;
     buffer_add(&kept, text.text, t.header_end);
-    for (size_t row = 0; row < t.n_rows; row++) {
+    for (size_t row = 0; row < t.n_rows; begin = t.ends[row++]) {
         struct entry *entry = index_find(&c->index, &t, row, case_column, repeat_column);
-        if (entry && keep(c, &t, row, entry))
-            buffer_add(&kept, text.text + begin, t.ends[row] - begin);
-        begin = t.ends[row];
+        if (!entry || (committed && c->store->plan->launches[entry->launch].state == LAUNCH_TODO))
+            continue;
+        entry->rows += !committed;
+        entry->wrong |= !strcmp(table_cell(&t, row, status_column), "wrong");
+        buffer_add(&kept, text.text + begin, t.ends[row] - begin);
     }
     if (kept.size != text.size) {
         err = store_replace(c->store, name, kept.text, kept.size);
@@ -551,43 +565,27 @@ out:
     return err == ABSENT ? 0 : err;
 }
 
-static int count_row(struct cutting *c, const struct table *t, size_t row, struct entry *entry)
+/* The files of all benchmarks of the plan. */
+static int filter_all(struct cutting *c, bool committed)
 {
-    (void)c;
-    (void)t;
-    (void)row;
-    entry->rows++;
-    return 1;
-}
+    const struct plan *plan = c->store->plan;
+    char name[160];
+    int err = 0;
 
-static int note_wrong(struct cutting *c, const struct table *t, size_t row, struct entry *entry)
-{
-    (void)c;
-    entry->wrong |= !strcmp(table_cell(t, row, table_column(t, "status")), "wrong");
-    return 1;
-}
-
-static int is_committed(struct cutting *c, const struct table *t, size_t row, struct entry *entry)
-{
-    (void)t;
-    (void)row;
-    return c->store->plan->launches[entry->launch].state != LAUNCH_TODO;
-}
-
-/* The names of the benchmarks of the plan, each once; NULL-terminated, texts owned by the plan. */
-static const char **bench_names(const struct plan *plan)
-{
-    const char **names = xcalloc(plan->n + 1, sizeof(*names));
-    size_t n = 0;
-
-    for (size_t i = 0; i < plan->n; i++) {
+    for (size_t i = 0; !err && i < plan->n; i++) {
+        const char *bench = plan->launches[i].bench;
         size_t k = 0;
-        while (k < n && strcmp(names[k], plan->launches[i].bench))
+        while (strcmp(plan->launches[k].bench, bench) != 0)
             k++;
-        if (k == n)
-            names[n++] = plan->launches[i].bench;
+        if (k < i) /* it was before */
+            continue;
+        snprintf(name, sizeof(name), "%s.csv", bench);
+        err = filter(c, name, committed);
+        snprintf(name, sizeof(name), "samples/%s.csv", bench);
+        if (!err && committed)
+            err = filter(c, name, true);
     }
-    return names;
+    return err;
 }
 
 static int mark_todo(struct cutting *c, struct launch *l)
@@ -605,35 +603,17 @@ static int mark_todo(struct cutting *c, struct launch *l)
 
 static int clean(struct cutting *c)
 {
-    const char **names = bench_names(c->store->plan);
-    char name[160];
-    int err = 0;
-
     c->index = index_make(c->store->plan);
-    for (size_t i = 0; !err && names[i]; i++) {
-        snprintf(name, sizeof(name), "%s.csv", names[i]);
-        err = filter(c, name, count_row);
+    int err = filter_all(c, false);
+    /* A launch that says done but whose rows are not all there (power was lost) is to do again. */
+    for (size_t i = 0; !err && i < c->index.n; i++) {
+        struct launch *l = &c->store->plan->launches[c->index.entries[i].launch];
+        if (l->state != LAUNCH_TODO && l->rows != c->index.entries[i].rows)
+            err = mark_todo(c, l);
     }
-    if (!err) {
-        /* A launch that says done but whose rows are not all there (power was lost) is to do again.
-         */
-        struct plan *plan = c->store->plan;
-
-        for (size_t i = 0; !err && i < c->index.n; i++) {
-            struct launch *l = &plan->launches[c->index.entries[i].launch];
-            if (l->state != LAUNCH_TODO && l->rows != c->index.entries[i].rows)
-                err = mark_todo(c, l);
-        }
-    }
-    for (size_t i = 0; !err && names[i]; i++) {
-        snprintf(name, sizeof(name), "%s.csv", names[i]);
-        err = filter(c, name, is_committed);
-        snprintf(name, sizeof(name), "samples/%s.csv", names[i]);
-        if (!err)
-            err = filter(c, name, is_committed);
-    }
+    if (!err)
+        err = filter_all(c, true);
     free(c->index.entries);
-    free(names);
     return err;
 }
 
@@ -648,29 +628,20 @@ int store_redo(struct store *s, size_t launch, char *error, size_t len)
 int store_retry(struct store *s, char *error, size_t len)
 {
     struct cutting c = {.store = s, .index = index_make(s->plan), .error = error, .len = len};
-    const char **names = bench_names(s->plan);
-    char name[160];
-    int err = 0;
+    int err = filter_all(&c, false);
 
-    for (size_t i = 0; !err && names[i]; i++) {
-        snprintf(name, sizeof(name), "%s.csv", names[i]);
-        err = filter(&c, name, note_wrong);
-    }
-    if (!err) {
-        /* What it printed when it failed is no word of the launch to come. */
+    for (size_t i = 0; !err && i < c.index.n; i++) {
+        struct launch *l = &s->plan->launches[c.index.entries[i].launch];
         char log[64];
 
-        for (size_t i = 0; !err && i < c.index.n; i++) {
-            struct launch *l = &c.store->plan->launches[c.index.entries[i].launch];
-            if ((l->state != LAUNCH_FAIL && l->state != LAUNCH_LATE) || c.index.entries[i].wrong)
-                continue;
-            snprintf(log, sizeof(log), "log/%u-%u.txt", l->case_number, l->repeat);
-            unlinkat(c.store->dir, log, 0);
-            err = mark_todo(&c, l);
-        }
+        if (!launch_state_is_bad(l->state) || c.index.entries[i].wrong)
+            continue;
+        /* What it printed when it failed is no word of the launch to come. */
+        snprintf(log, sizeof(log), "log/%u-%u.txt", l->case_number, l->repeat);
+        unlinkat(s->dir, log, 0);
+        err = mark_todo(&c, l);
     }
     free(c.index.entries);
-    free(names);
     return err ? err : clean(&c);
 }
 

@@ -32,9 +32,10 @@ struct launch_record {
     const char *log;     /* what the launch wrote to stderr */
 };
 
-/* Makes 'results' in the working folder, where runs go that name no folder; one that is there is
- * fine. 0, or -errno with error. */
-int store_make_results(char *error, size_t len);
+/* Where a run goes: the folder that was named, without slashes at its end, or (NULL) one of the
+ * suite's name, kind ("-against") and the time in 'results', which is made. New text, or NULL with
+ * error. */
+char *store_path(const char *out, const char *suite, const char *kind, char *error, size_t len);
 
 /* Makes the folder with run.json and plan.csv. 0; -EEXIST: there already; other -errno, error set.
  * The plan must outlive the store. */

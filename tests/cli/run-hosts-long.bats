@@ -29,7 +29,7 @@ END
     rm -rf r
     printf 'alpha address=127.0.0.1\nbeta address=127.0.0.1\n' > hosts
     run -4 over_hosts --only '*--size 8*' --remote-dir /nowhere
-    cells reason | grep -q "'/nowhere/plumb-net' .*'beta'.*--remote-dir"
+    cells reason | grep -q "'/nowhere/plumb' .*'beta'.*--remote-dir"
     none_left
 }
 
@@ -77,7 +77,7 @@ END
     done
 }
 
-@test "what holds the connection to a host is stopped: it is named in time; where all of a host is killed its folder goes, too" {
+@test "what holds the connection to a host is stopped, or all of a host is killed: it is named in time, and nothing is left" {
     local holder
     endless
     for signal in STOP KILL; do
@@ -85,7 +85,7 @@ END
         over_hosts > said 2>&1 &
         run_pid=$!
         until_at_work "^$work/bin/plumb-net 127"
-        holder=$(cut -d ' ' -f 1 tmp/plumb.*/owner)
+        holder=$(agent_of 0)
         begin=$SECONDS status=0
         # shellcheck disable=SC2046 # and what it started
         kill -$signal "$holder" $([ $signal = STOP ] || pgrep -P "$holder")
@@ -95,8 +95,6 @@ END
         ((SECONDS - begin <= NAMED_S))
         cells reason | grep -q "$([ $signal = STOP ] && echo "./rsh.* alpha" || echo "'alpha'")"
         none_left
-        ls tmp
-        [ -z "$(ls tmp)" ]
     done
 }
 
@@ -113,31 +111,15 @@ END
     told 2 "'null'" over_hosts --out q
 }
 
-@test "what a killed launch left is taken away by the next, and nothing else" {
-    local dead zombie
-    sleep 0 & dead=$!
-    wait "$dead"
-    mkdir -p tmp
-    left() { # left NAME PID [BOOT]
-        mkdir "tmp/plumb.$1"
-        printf '%s %s %s\n' "$2" "$(readlink /proc/self/ns/pid)" "${3-$(cat /proc/sys/kernel/random/boot_id)}" > "tmp/plumb.$1/owner"
-    }
-    left killed "$dead"
-    bash -c 'sleep 0 & exec sleep 600' 3>&- & # which takes no note of its child's end
-    zombie=$!
-    until pgrep -P "$zombie" -r Z > /dev/null; do sleep 0.1; done
-    left zombie "$(pgrep -P "$zombie")"
-    left living $$
-    left others "$dead" another-boot
-    # Without an owner: only what is empty and old goes.
-    mkdir tmp/plumb.nobody tmp/plumb.longer-name tmp/plumb.oldone tmp/plumb.filled tmp/other.oldone
-    touch tmp/plumb.filled/r
-    touch -d '3 minutes ago' tmp/plumb.oldone tmp/plumb.filled tmp/plumb.longer-name tmp/other.oldone
-    printf 'alpha address=127.0.0.1\nbeta address=127.0.0.1\n' > hosts
-    "$plumb" run t.yaml --hosts hosts --rsh ./rsh --out r --no-report || true
-    kill -KILL "$zombie"
-    ls tmp
-    [ "$(cd tmp && echo *)" = 'other.oldone plumb.filled plumb.living plumb.longer-name plumb.nobody plumb.others' ]
+@test "an agent that is killed takes what it runs with it" {
+    endless
+    over_hosts > said 2>&1 &
+    run_pid=$!
+    until_at_work "^$work/bin/plumb-net 127"
+    kill -KILL "$(agent_of 1)" # the listener's
+    reaped 4 "$run_pid"
+    cells reason | grep -q 'beta'
+    none_left
 }
 
 @test "a device that is not here is told once; in a run with hosts it may be there" {

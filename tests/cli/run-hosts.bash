@@ -2,7 +2,7 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # tests read what setup sets
 # What the files of tests of this name share: run-hosts.bats, run-hosts-long.bats; and run-cluster.bats.
 
-# An empty folder with a stand-in for ssh. A host may have commands of its own in fake/HOST, and benchmarks in other/HOST.
+# An empty folder with a stand-in for ssh. A host may have commands of its own in fake/HOST, and a plumb and benchmarks in other/HOST.
 hosts_here() {
     top="$(cd "$BATS_TEST_DIRNAME/../.." && pwd)"
     bin="${PLUMB_BIN:-$top/build/bin}"
@@ -11,6 +11,7 @@ hosts_here() {
     cd "$work" || return 1
     export TMPDIR="$work/tmp"
     mkdir tmp bin # the command line of what this test starts holds $work: it is how leftovers are found
+    ln -s "$bin/plumb" bin/plumb
     script rsh <<'END'
 #!/bin/sh
 host=$1
@@ -51,6 +52,9 @@ over_hosts() { # over_hosts [OPTION...]: into r
 
 left_over() { pgrep -f "$work/bin/plumb-net"; }
 
-none_left() { # a watcher asks, waits and kills
+none_left() { # an agent asks, waits and kills
     in_time 1800 eval '! left_over > /dev/null' || { left_over -a && return 1; }
 }
+
+# agent_of FIRST: the process that holds the connection to the host of this rank.
+agent_of() { pgrep -f "^$work/bin/plumb agent .*\"first\":$1,"; }

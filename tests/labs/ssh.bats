@@ -265,7 +265,7 @@ END
     1) side=a command=$of ;;
     2) side=b command=$against ;;
     esac
-    grep "target $side .*node$at.* (status 255).*: $command run --agent$" err
+    grep "target $side .*node$at.* (status 255).*: $command agent$" err
     grep "plumb run: .* $kept of 6 .* run --resume r$" err
     nothing_left
     rm slow

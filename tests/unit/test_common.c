@@ -220,7 +220,7 @@ TEST(a_launch_goes_over_the_wire_whole)
 
 TEST(text_that_is_no_utf8_still_goes)
 {
-    json_t *good = wire_text("2 µs"), *bad = wire_text("caf\xe9 \xff!");
+    json_t *good = message_text("2 µs"), *bad = message_text("caf\xe9 \xff!");
 
     assert_string_equal(json_string_value(good), "2 µs");
     assert_string_equal(json_string_value(bad), "caf? ?!");

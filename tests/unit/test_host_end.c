@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the process at an end of a launch reports of itself and of other ranks: facts, by notices alone. */
+/* What the process at an end of a launch reports of itself and of other ranks: facts, by notices alone; and messages. */
 #include "harness/hosts/end.h"
 #include "tests/unit/unit.h"
 
@@ -85,6 +85,48 @@ TEST(test_flags_and_lines)
         assert_string_equal(e.last, cases[i].last);
         ends_stop(&e, 1, 0);
     }
+}
+
+/* Messages are whole lines, however they come; the first other line is kept. */
+TEST(test_messages)
+{
+    struct end e = {.name = "node", .silent = true, .talks = true};
+    const char *rows = "a,b\n1,\"x\"\n";
+    json_t *m;
+    char text[16];
+
+    argv_add_all(&e.command,
+                 (const char *[]){"sh", "-c",
+                                  "echo Welcome; echo '{\"a\": 1}'; printf '{\"a\": '; sleep 0.1; "
+                                  "echo '\"2\\u001b\"}'; echo bye; printf '{\"a\": 3}'",
+                                  NULL});
+    assert_int_equal(end_start(&e), 0);
+    ends_wait(&e, 1, 120000000000ull);
+    assert_string_equal(e.stray, "Welcome");
+    m = end_answer(&e);
+    assert_int_equal(json_integer_value(json_object_get(m, "a")), 1);
+    json_decref(m);
+    m = end_answer(&e);
+    assert_string_equal(message_line(m, "a", text, sizeof(text)), "2?");
+    assert_string_equal(message_line(m, "b", text, sizeof(text)), "");
+    json_decref(m);
+    assert_null(end_answer(&e)); /* the last is no whole line */
+    ends_stop(&e, 1, 0);
+
+    e = (struct end){.name = "node", .talks = true};
+    argv_add(&e.command, "cat");
+    assert_int_equal(end_start(&e), 0);
+    m = json_object();
+    json_object_set_new(m, "rows", message_text(rows));
+    json_object_set_new(m, "odd", message_text("\xff!"));
+    assert_int_equal(message_send(e.p.in, m), 0);
+    end_hang_up(&e);
+    ends_wait(&e, 1, 120000000000ull);
+    m = end_answer(&e);
+    assert_string_equal(json_string_value(json_object_get(m, "rows")), rows);
+    assert_string_equal(json_string_value(json_object_get(m, "odd")), "?!");
+    json_decref(m);
+    ends_stop(&e, 1, 0);
 }
 
 /* What is written is what is read. */

@@ -100,7 +100,7 @@ TEST(faults_are_named)
     static const char *const cases[][3] = {
         {HEAD ROW, "t:1:", "\"units\""},
         {HEAD "units: [1]\n", "t:1:", "\"shapes\""},
-        {HEAD "units: [1]\n" ROW "extra: 1\n", "t:8:", "\"extra\""},
+        {HEAD "units: [1]\n" ROW "extra: 1\n", "t:8:", "'extra'"},
         {HEAD "units: []\n" ROW, "t:5:", "1 to 16"},
         {HEAD "units: [2, 2]\n" ROW, "t:5:", "rising"},
         {HEAD "units: [0]\n" ROW, "t:5:", "1 to 16777216"},

@@ -158,7 +158,7 @@ TEST(types_are_strict)
                  {DOUBLE, "k: -1", 1, "0 to 1e+300"},
                  {DOUBLE, "k: 0", 0, ""},
                  {DOUBLE, "k: 1e300", 0, ""},
-                 {CHOICE, "k:\n bf61", 2, "\"bf16\"?"},
+                 {CHOICE, "k:\n bf61", 2, "'bf16'?"},
                  {CHOICE, "k: i8", 1, "f32, bf16"},
                  {TEXT, "k: ''", 1, "empty"},
                  {TEXT, "k: {a: 1}", 1, "map"},
@@ -166,9 +166,9 @@ TEST(types_are_strict)
                  {TEXT, "k: null", 1, "quoted"},
                  {LIST, "k: 5", 1, "list"},
                  {KEYS, "k: x\nrepeat: 1\n", 0, ""},
-                 {KEYS, "k: x\nrepeet: 1\n", 2, "\"repeat\"?"},
-                 {KEYS, "repeaat: 1\n", 1, "\"repeat\"?"},
-                 {KEYS, "zzz: 1\n", 1, "\"zzz\", allowed: k, repeat"},
+                 {KEYS, "k: x\nrepeet: 1\n", 2, "'repeat'?"},
+                 {KEYS, "repeaat: 1\n", 1, "'repeat'?"},
+                 {KEYS, "zzz: 1\n", 1, "'zzz', allowed: k, repeat"},
                  {KEYS, "- a\n", 1, "map"}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct yaml_doc *doc = load(cases[i].text);

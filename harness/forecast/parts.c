@@ -647,7 +647,7 @@ void parts_read(struct report *r, const struct bench_list *benches, const char *
     for (size_t i = 1; i < r->n_runs; i++)
         parts->machine = pool_text(&r->pool, "%s, %s", parts->machine, r->names[i]);
     read_products(&in, dtype);
-    scalings_make_of(in.r, 1, &in.scalings);
+    scalings_make(in.r, 1, &in.scalings);
     for (size_t i = 0; i < in.scalings.n; i++) {
         const struct scaling_series *s = &in.scalings.all[i];
         const struct bench_part *part = part_of(&in, s->bench, s->first);

@@ -281,7 +281,7 @@ static void list_cells(const struct matrix *m, const char *kind, enum links_way 
     g->n_places = kind ? g->n : m->n;
 }
 
-static bool begins_its_kind(const struct matrix *m, size_t cell)
+bool matrix_begins_kind(const struct matrix *m, size_t cell)
 {
     bool begins = matrix_has_value(&m->cells[cell]);
 
@@ -301,7 +301,7 @@ static void ask_one(struct comparisons *q, struct matrix *m)
 
     comparisons_topic(q, NULL, m->bench, m->run, true);
     for (size_t i = 0; i < all; i++) {
-        if (!begins_its_kind(m, i))
+        if (!matrix_begins_kind(m, i))
             continue;
         list_cells(m, m->cells[i].kind, LINKS_BOTH, &g, cells);
         comparisons_add_group(q, &g, COMPARISONS_MARGIN, at);

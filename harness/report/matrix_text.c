@@ -124,15 +124,10 @@ static const char *kind_text(struct pool *pool, const struct matrix *m, const st
                    : pairs;
 }
 
-/* The first pair of its kind that has a value, and the path that is asked for. */
+/* Of the path that is asked for. */
 static bool begins_kind(const struct matrix *m, size_t cell, const char *path)
 {
-    if (!matrix_has_value(&m->cells[cell]) || strcmp(m->cells[cell].path, path) != 0)
-        return false;
-    for (size_t i = 0; i < cell; i++)
-        if (matrix_has_value(&m->cells[i]) && !strcmp(m->cells[i].kind, m->cells[cell].kind))
-            return false;
-    return true;
+    return matrix_begins_kind(m, cell) && !strcmp(m->cells[cell].path, path);
 }
 
 /* A pair that was skipped before it knew its path belongs to no kind, and would go unseen. */

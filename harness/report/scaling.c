@@ -214,26 +214,21 @@ static bool is_smaller(const struct fit_point *p, const void *arg)
     return p->ranks < *(const double *)arg;
 }
 
-/* "2 and 4", "2, 4 and 8": smaller numbers of ranks than the largest that have a point. *n: how
- * many. */
-static const char *list_smaller(struct report *r, const struct scaling_series *s,
-                                const struct fit_point *points, size_t n_points, size_t *n)
+/* "2 and 4": smaller numbers of ranks than the largest that have a point. */
+static struct show_list list_smaller(struct report *r, const struct scaling_series *s,
+                                     const struct fit_point *points, size_t n_points)
 {
-    const char *text = "", *last = "";
+    struct show_list list = {.pool = &r->pool, .max = SIZE_MAX, .parts = " and "};
 
-    *n = 0;
     for (size_t i = 0; i + 1 < s->n_ranks; i++) {
         size_t at = 0;
 
         while (at < n_points && points[at].ranks != s->ranks[i])
             at++;
-        if (at == n_points)
-            continue;
-        text = *n > 1 ? pool_text(&r->pool, "%s, %s", text, last) : *n ? last : "";
-        last = pool_text(&r->pool, "%.0f", s->ranks[i]);
-        ++*n;
+        if (at < n_points)
+            show_list_add(&list, pool_text(&r->pool, "%.0f", s->ranks[i]));
     }
-    return *n > 1 ? pool_text(&r->pool, "%s and %s", text, last) : last;
+    return list;
 }
 
 /* From two smaller numbers of ranks at least: of one alone the model's growth with n would be taken
@@ -242,11 +237,11 @@ static void make_forecast(struct report *r, struct scaling_series *s,
                           const struct fit_point *points, size_t n)
 {
     struct scaling_forecast *f = &s->forecast;
+    struct show_list from = list_smaller(r, s, points, n);
     struct fit fit;
-    size_t n_from;
 
-    f->from = list_smaller(r, s, points, n, &n_from);
-    if (n_from < 2 || fit_make(s->terms, points, n, is_smaller, &s->ranks[s->n_ranks - 1], &fit) ||
+    f->from = show_list_text(&from);
+    if (from.n < 2 || fit_make(s->terms, points, n, is_smaller, &s->ranks[s->n_ranks - 1], &fit) ||
         !fit_describes(&fit))
         return;
     f->smallest = f->greatest = NAN;

@@ -282,37 +282,31 @@ static void make_figures(struct group *g, struct figures *out, size_t *left_out)
     }
 }
 
-/* Rows between two GPUs, or two hosts. */
-static bool is_pair(const struct report_bench *b, const struct report_case *c, bool gpu)
+static bool is_gpu_pair(const struct report_bench *b, size_t run, const struct report_case *c,
+                        const void *arg)
 {
-    return gpu ? case_is_pair(b, c) : *report_param(b, c, "from") && *report_param(b, c, "to");
+    (void)run;
+    (void)arg;
+    return case_is_pair(b, c);
 }
 
-static bool same_pair(const struct report_bench *b, const struct report_case *x,
-                      const struct report_case *y, bool gpu)
+static bool is_host_pair(const struct report_bench *b, size_t run, const struct report_case *c,
+                         const void *arg)
 {
-    const char *from = gpu ? "source" : "from", *to = gpu ? "destination" : "to";
-
-    return !strcmp(report_param(b, x, from), report_param(b, y, from)) &&
-           !strcmp(report_param(b, x, to), report_param(b, y, to));
+    (void)run;
+    (void)arg;
+    return *report_param(b, c, "from") && *report_param(b, c, "to");
 }
 
-/* Ordered pairs that were measured, at most one more than are drawn. */
-static size_t count_pairs(const struct report_bench *b, bool gpu)
+/* Ordered pairs of GPUs, or of hosts, that are more than are drawn as lines. */
+static bool has_many_pairs(const struct group *g)
 {
-    const struct report_case *found[PAIRS_DRAWN + 1];
-    size_t n = 0;
+    struct pool *pool = &g->r->pool;
 
-    for (size_t i = 0; i < b->n_cases && n <= PAIRS_DRAWN; i++) {
-        const struct report_case *c = &b->cases[i];
-        bool is_new = is_pair(b, c, gpu);
-
-        for (size_t k = 0; k < n && is_new; k++)
-            is_new = !same_pair(b, c, found[k], gpu);
-        if (is_new)
-            found[n++] = c;
-    }
-    return n;
+    return g->gpu
+               ? cases_group(pool, g->bench, 0, is_gpu_pair, cases_by, "source destination").n >
+                     PAIRS_DRAWN
+               : cases_group(pool, g->bench, 0, is_host_pair, cases_by, "from to").n > HOSTS_DRAWN;
 }
 
 /* Is it of the group, whichever GPU it is on? */
@@ -356,7 +350,7 @@ static bool is_drawn(const struct group *g, const struct report_case *c, bool sk
     if (!is_of_group(g, c))
         return false;
     if (!g->gpu)
-        return !skip_pairs || !is_pair(g->bench, c, false);
+        return !skip_pairs || !is_host_pair(g->bench, 0, c, NULL);
     own = case_gpu(g->bench, c);
     return *own ? !*g->gpu_drawn || !strcmp(own, g->gpu_drawn) : !skip_pairs;
 }
@@ -365,7 +359,7 @@ static bool is_drawn(const struct group *g, const struct report_case *c, bool sk
 static void collect(struct group *g, const struct case_group *all)
 {
     const struct report_bench *b = g->bench;
-    bool skip_pairs = count_pairs(b, g->gpu) > (g->gpu ? PAIRS_DRAWN : HOSTS_DRAWN);
+    bool skip_pairs = has_many_pairs(g);
 
     g->metric = all->cases[0]->metric;
     g->unit = all->cases[0]->unit;

@@ -60,7 +60,7 @@ static int by_group(const void *x, const void *y)
 struct case_groups cases_group(struct pool *pool, const struct report_bench *b, size_t run,
                                bool (*is)(const struct report_bench *b, size_t run,
                                           const struct report_case *c, const void *arg),
-                               case_column *column, const void *arg)
+                               const void *is_arg, case_column *column, const void *arg)
 {
     struct member *members = xcalloc(b->n_cases + 1, sizeof(*members));
     struct member **sorted = xcalloc(b->n_cases + 1, sizeof(*sorted));
@@ -71,7 +71,7 @@ struct case_groups cases_group(struct pool *pool, const struct report_bench *b, 
     for (const struct report_case *c = b->cases; c < b->cases + b->n_cases; c++) {
         struct member *m = &members[n];
 
-        if (is && !is(b, run, c, arg))
+        if (is && !is(b, run, c, is_arg))
             continue;
         *m = (struct member){c, columns + n * n_columns, n_columns, n};
         for (size_t i = 0; i < n_columns; i++)

@@ -31,6 +31,6 @@ case_column cases_but; /* all that make cases, but for these */
 struct case_groups cases_group(struct pool *pool, const struct report_bench *b, size_t run,
                                bool (*is)(const struct report_bench *b, size_t run,
                                           const struct report_case *c, const void *arg),
-                               case_column *column, const void *arg);
+                               const void *is_arg, case_column *column, const void *arg);
 
 #endif

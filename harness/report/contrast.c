@@ -59,17 +59,11 @@ static bool is_base(const struct report_bench *b, size_t run, const struct repor
            described_matches(b, c, rule->where);
 }
 
-static const char *by_rule(const struct report_bench *b, const struct report_case *c, size_t column,
-                           const void *arg)
-{
-    return cases_by(b, c, column, ((const struct bench_contrast *)arg)->by);
-}
-
 /* Of each group the best case that has one to be set against. */
 static void ask_rule(struct report *r, struct comparisons *q, struct contrasts *out,
                      const struct bench_contrast *rule, const struct report_bench *b, size_t run)
 {
-    struct case_groups groups = cases_group(&r->pool, b, run, is_base, by_rule, rule);
+    struct case_groups groups = cases_group(&r->pool, b, run, is_base, rule, cases_by, rule->by);
 
     comparisons_topic(q, NULL, b, run, false);
     for (size_t i = 0; i < groups.n; i++) {

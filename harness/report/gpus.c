@@ -177,7 +177,8 @@ void gpus_ask(struct report *r, struct comparisons *q)
 {
     for (const struct report_bench *b = r->benches; b < r->benches + r->n_benches; b++)
         for (size_t run = 0; run < r->n_runs; run++) {
-            struct case_groups groups = cases_group(&r->pool, b, run, is_of_a_gpu, what_it_does, r);
+            struct case_groups groups =
+                cases_group(&r->pool, b, run, is_of_a_gpu, r, what_it_does, NULL);
 
             comparisons_topic(q, about, b, run, true);
             for (size_t i = 0; i < groups.n; i++)

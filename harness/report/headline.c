@@ -132,13 +132,6 @@ const char *headlines_unsteady(struct report *r, size_t run)
         n, all, 100 * worst);
 }
 
-static bool rule_is_for(const struct bench_headline *rule, const struct report_bench *b,
-                        const struct report_case *c)
-{
-    return case_is_gpu(b, c) == ((rule->flags & HEADLINE_GPU) != 0) &&
-           described_matches(b, c, rule->where);
-}
-
 static bool is_lost(const struct report_point *p)
 {
     return point_is_wrong(p) || point_has_failed(p);
@@ -429,25 +422,19 @@ static void add_line(struct search *s, struct headlines *out, const char *pipe, 
 static bool is_of_rule(const struct report_bench *b, size_t run, const struct report_case *c,
                        const void *arg)
 {
-    const struct bench_headline *rule = ((const struct search *)arg)->rule;
+    const struct bench_headline *rule = arg;
 
     (void)run;
-    return !rule || rule_is_for(rule, b, c);
-}
-
-static const char *by_rule(const struct report_bench *b, const struct report_case *c, size_t column,
-                           const void *arg)
-{
-    const struct bench_headline *rule = ((const struct search *)arg)->rule;
-
-    return cases_by(b, c, column, rule ? rule->by : "metric");
+    return !rule || (case_is_gpu(b, c) == ((rule->flags & HEADLINE_GPU) != 0) &&
+                     described_matches(b, c, rule->where));
 }
 
 /* A line for each value of the rule's `by`, or without a rule of each metric, in the order of the
  * suite. */
 static void add_lines(struct search *s, struct headlines *out)
 {
-    struct case_groups groups = cases_group(&s->r->pool, s->bench, 0, is_of_rule, by_rule, s);
+    struct case_groups groups = cases_group(&s->r->pool, s->bench, 0, is_of_rule, s->rule, cases_by,
+                                            s->rule ? s->rule->by : "metric");
 
     for (size_t i = 0; i < groups.n; i++) {
         const struct report_case *first = groups.all[i].cases[0];

@@ -244,8 +244,8 @@ void matrices_make(struct report *r, struct matrices *out)
     *out = (struct matrices){.all = pool_alloc(&r->pool, most, sizeof(*out->all))};
     for (const struct report_bench *b = r->benches; b < r->benches + r->n_benches; b++)
         for (size_t run = 0; run < r->n_runs; run++) {
-            struct case_groups groups =
-                cases_group(&r->pool, b, run, is_in, what_it_is_of, "source destination from to");
+            struct case_groups groups = cases_group(&r->pool, b, run, is_in, NULL, what_it_is_of,
+                                                    "source destination from to");
 
             for (size_t i = 0; i < groups.n; i++) {
                 struct matrix *m = &out->all[out->n];

@@ -333,7 +333,7 @@ void scalings_make(struct report *r, size_t least, struct scalings *out)
     for (const struct report_bench *b = r->benches; b < r->benches + r->n_benches; b++)
         for (size_t run = 0; run < r->n_runs; run++) {
             struct case_groups groups =
-                cases_group(&r->pool, b, run, is_point, cases_but, "ranks size metric unit");
+                cases_group(&r->pool, b, run, is_point, NULL, cases_but, "ranks size metric unit");
 
             for (size_t i = 0; i < groups.n; i++)
                 make_one(r, b, run, &groups.all[i], least, out);

@@ -131,7 +131,7 @@ static void add_of_bench(struct report *r, const struct report_bench *b, size_t 
 {
     double *scratch = xcalloc(2 * (b->n_cases + 1), sizeof(*scratch));
     struct case_groups groups =
-        cases_group(&r->pool, b, run, is_share, cases_by, "rank rank_host per_process");
+        cases_group(&r->pool, b, run, is_share, NULL, cases_by, "rank rank_host per_process");
     size_t first = out->n;
 
     for (size_t i = 0; i < groups.n && out->n < STRAGGLERS_MAX; i++) {
@@ -334,7 +334,7 @@ void bucket_sweeps_ask(struct report *r, struct comparisons *q, struct bucket_sw
     for (const struct report_bench *b = r->benches; b < r->benches + r->n_benches; b++)
         for (size_t run = 0; run < r->n_runs; run++) {
             struct case_groups groups =
-                cases_group(&r->pool, b, run, is_sweep, cases_but, "bucket size metric unit");
+                cases_group(&r->pool, b, run, is_sweep, NULL, cases_but, "bucket size metric unit");
 
             comparisons_topic(q, NULL, b, run, false);
             for (size_t i = 0; i < groups.n; i++) {

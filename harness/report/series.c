@@ -304,9 +304,10 @@ static bool has_many_pairs(const struct group *g)
     struct pool *pool = &g->r->pool;
 
     return g->gpu
-               ? cases_group(pool, g->bench, 0, is_gpu_pair, cases_by, "source destination").n >
-                     PAIRS_DRAWN
-               : cases_group(pool, g->bench, 0, is_host_pair, cases_by, "from to").n > HOSTS_DRAWN;
+               ? cases_group(pool, g->bench, 0, is_gpu_pair, NULL, cases_by, "source destination")
+                         .n > PAIRS_DRAWN
+               : cases_group(pool, g->bench, 0, is_host_pair, NULL, cases_by, "from to").n >
+                     HOSTS_DRAWN;
 }
 
 /* Is it of the group, whichever GPU it is on? */
@@ -402,7 +403,8 @@ void figures_make(struct report *r, struct figures *out)
 
     *out = (struct figures){.left_out = ""};
     for (const struct report_bench *b = r->benches; b < r->benches + r->n_benches; b++) {
-        struct case_groups metrics = cases_group(&r->pool, b, 0, NULL, cases_by, "metric unit");
+        struct case_groups metrics =
+            cases_group(&r->pool, b, 0, NULL, NULL, cases_by, "metric unit");
 
         for (size_t i = 0; i < metrics.n; i++)
             for (int kind = 0; kind < 4; kind++)

@@ -63,14 +63,6 @@ static bool is_looked_at(const struct report_bench *b, size_t run, const struct 
     return is_measured(l, c) && described_matches(b, c, l->rule->where);
 }
 
-static const char *but_the_place(const struct report_bench *b, const struct report_case *c,
-                                 size_t column, const void *arg)
-{
-    const struct bench_sibling *rule = ((const struct look *)arg)->rule;
-
-    return cases_but(b, c, column, rule->against ? "" : rule->column);
-}
-
 static void ask_group(const struct look *l, struct comparisons *q, const struct case_group *g)
 {
     double margin = 1 - l->rule->below / 100;
@@ -100,7 +92,8 @@ void siblings_ask(struct report *r, struct comparisons *q)
         for (l.b = r->benches; l.b < r->benches + r->n_benches; l.b++)
             for (l.rule = l.b->described->siblings; l.rule->title; l.rule++) {
                 struct case_groups groups =
-                    cases_group(&r->pool, l.b, l.run, is_looked_at, but_the_place, &l);
+                    cases_group(&r->pool, l.b, l.run, is_looked_at, &l, cases_but,
+                                l.rule->against ? "" : l.rule->column);
 
                 comparisons_topic(q, l.rule, l.b, l.run, true);
                 for (size_t i = 0; i < groups.n; i++)

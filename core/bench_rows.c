@@ -42,10 +42,10 @@ static const struct rows_field columns[] = {
     NEEDED(bench_column, name),
     FLAG(bench_column, "outcome", COLUMN_OUTCOME),
     FLAG(bench_column, "decides", COLUMN_DECIDES),
+    FLAG(bench_column, "used", COLUMN_USED),
     FLAG(bench_column, "bytes", COLUMN_BYTES),
     FLAG(bench_column, "place", COLUMN_PLACE),
     TEXT(bench_column, sought_by),
-    TEXT(bench_column, left_by),
     END,
 };
 

@@ -32,7 +32,8 @@ enum {
     COLUMN_OUTCOME =
         1, /* follows from the others, and makes no case: it may differ between launches */
     COLUMN_DECIDES = 2, /* an outcome: where it differs between runs it is another quantity */
-    COLUMN_BYTES = 8,   /* a size in bytes. Of options: OPT_SIZE says so */
+    COLUMN_USED = 4,  /* an outcome: what was chosen for the option of its name, see opt.left_by */
+    COLUMN_BYTES = 8, /* a size in bytes. Of options: OPT_SIZE says so */
     COLUMN_PLACE =
         16, /* a place: "host", "cuda:0". Of options: OPT_PLACE says so. A case is on a GPU
                            where one of these is */
@@ -41,14 +42,13 @@ enum {
 /* For the table for people: not a column there, but told once for the rows that it holds for. */
 #define BENCH_COLUMN_ASIDE (-1)
 
-/* A column of parameters: one that setup fills by point_column(). --describe tells the options that
- * are columns, too. */
+/* A column of parameters: one that setup fills by point_column(), or more of an option's column (or
+ * of its NAME_used), of which --describe tells all. */
 struct bench_column {
     const char *name;
     int width; /* in the table for people; 0: as most; or BENCH_COLUMN_ASIDE */
     unsigned flags;
-    const char *sought_by; /* the column that, where it is set, makes this one an outcome */
-    const char *left_by;   /* of an option: see opt.left_by */
+    const char *sought_by; /* the column that, where it was asked for, makes this one an outcome */
 };
 
 enum bench_better { BETTER_BY_UNIT, BETTER_MORE, BETTER_LESS };

@@ -65,9 +65,9 @@ struct opt {
     bool (*expand)(const char *word, char *list, size_t len);
     const struct opt_scope *scope; /* NULL: it says something of every point */
     /* The word by which a launch leaves the choice to the benchmark, as not naming the option does;
-     * "" where there is no such word. The row shows what was chosen: the same work, done as this
-     * machine does it. In a comparison the column makes a case where it was asked for alone. NULL:
-     * it is no such choice. */
+     * "" where there is no such word: the same work, done as this machine does it. The row's column
+     * then is ROW_LEFT, and an outcome column NAME_used has what was chosen. NULL: it is no such
+     * choice. */
     const char *left_by;
     const char *tried; /* names under which people look for it in vain: "device from"; NULL: none */
 };
@@ -156,6 +156,10 @@ int opt_values_read(const struct opt *opt, const char *text, struct opt_values *
  * `values` are those of the options of `table`, in its order; `pick` says which one of each (NULL:
  * the first).
  */
+
+/* Does this text of the option leave the choice to the benchmark (opt.left_by)? `given`: it stands on
+ * the command line, and is not the default. */
+bool opt_is_left(const struct opt *opt, const char *text, bool given);
 
 /* Does option number i say something of this combination? */
 bool opt_speaks(const struct opt *table, const struct opt_values *values, const size_t *pick,

@@ -348,6 +348,11 @@ static const char *value_of(const void *arg, const char *name, size_t len)
     return i != SIZE_MAX && c->values[i].n ? c->values[i].texts[c->pick ? c->pick[i] : 0] : "";
 }
 
+bool opt_is_left(const struct opt *opt, const char *text, bool given)
+{
+    return opt->left_by && (*opt->left_by ? !strcmp(text, opt->left_by) : !given);
+}
+
 bool opt_speaks(const struct opt *table, const struct opt_values *values, const size_t *pick,
                 size_t i)
 {

@@ -259,6 +259,9 @@ const struct row_column row_columns[] = {
     {"disturbed", ROW_TEXT, AT(disturbed),
      "for people: what disturbed the row, by the thresholds of docs/measuring.md; empty: nothing "
      "seen"},
+    {"bench", ROW_TEXT, AT(bench), "the benchmark"},
+    {"label", ROW_TEXT, AT(label),
+     "the case in words, for people: what was requested and what the launch sweeps over"},
     {"run", ROW_TEXT, AT(run), "name of the run"},
     {"case", ROW_TEXT, AT(case_id), "number of the case in plan.csv"},
     {"repeat", ROW_COUNT, AT(repeat), "which launch of the case, from 1"},
@@ -268,6 +271,7 @@ const struct row_column row_columns[] = {
     {"process_cases", ROW_NUMBER, AT(process_cases),
      "cases that the launch's process had measured before; empty: it shared no process"},
     {"host", ROW_TEXT, AT(host), "where it was measured"},
+    {"machine", ROW_TEXT, AT(machine), "processor of the run's machine"},
     {"time_utc", ROW_TEXT, AT(time_utc), "when the case ended"},
     {NULL, ROW_TEXT, 0, NULL},
 };
@@ -408,9 +412,9 @@ static void print_member(FILE *out, const struct row *row, const struct row_colu
     }
 }
 
-void row_print_json(FILE *out, const char *bench, const struct row *row)
+void row_print_json(FILE *out, const struct row *row)
 {
-    fprintf(out, "{\"bench\": \"%s\"", bench);
+    fprintf(out, "{\"bench\": \"%s\"", row->bench);
     for (size_t i = 0; i < row->n_params; i++) {
         const char *text = row->params[i];
         if (!text || !*text)
@@ -422,7 +426,8 @@ void row_print_json(FILE *out, const char *bench, const struct row *row)
             json_print(out, text);
     }
     for (const struct row_column *c = row_columns; c->name; c++)
-        print_member(out, row, c);
+        if (c->offset != AT(bench))
+            print_member(out, row, c);
     fputs("}\n", out);
 }
 

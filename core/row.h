@@ -18,8 +18,13 @@
 #include "core/levels.h"
 #include "core/stats.h"
 
-#define ROW_SCHEMA_VERSION 2
+#define ROW_SCHEMA_VERSION 3
 #define ROW_PARAMS_MAX     48
+
+/* An option that may be left to the benchmark (opt.left_by) has two columns: NAME, what was asked
+ * for, ROW_LEFT where it was left; and NAME ROW_USED, what was chosen, or used as it was asked. */
+#define ROW_LEFT "auto"
+#define ROW_USED "_used"
 
 struct row {
     const char *const *param_names; /* n_params of them: the same for every row of a benchmark */
@@ -55,6 +60,7 @@ struct row {
     struct gpu_ledger gpu; /* of the GPUs that the case used */
     const char *gpu_throttle, *gpu_clocks_set;
     const char *disturbed;
+    const char *bench, *label, *machine;
     const char *run, *case_id;
     uint64_t repeat;
     double launch_s, process_cases;
@@ -118,7 +124,7 @@ const char *row_says(const struct row *row, unsigned which, char text[ROW_SAYS_B
 void row_print_csv_header(FILE *out, const char *const *param_names, size_t n_params);
 void row_print_csv(FILE *out, const struct row *row);
 /* One object on a line: `bench`, then what the row has of these columns. */
-void row_print_json(FILE *out, const char *bench, const struct row *row);
+void row_print_json(FILE *out, const struct row *row);
 
 /*
  * The aligned table for people: parameters that are swept or are outcomes as columns, the others

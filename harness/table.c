@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/row.h"
 #include "core/units.h"
 #include "harness/text.h"
 
@@ -276,6 +277,16 @@ const char *table_cell(const struct table *t, size_t row, size_t column)
 const char *table_text(const struct table *t, size_t row, const char *name)
 {
     return table_cell(t, row, table_column(t, name));
+}
+
+const char *table_param(const struct table *t, size_t row, const char *name)
+{
+    char column[64];
+    const char *chosen = "";
+
+    if (snprintf(column, sizeof(column), "%s%s", name, ROW_USED) < (int)sizeof(column))
+        chosen = table_text(t, row, column);
+    return *chosen ? chosen : table_text(t, row, name);
 }
 
 double table_number(const struct table *t, size_t row, const char *name)

@@ -53,6 +53,8 @@ size_t table_column(const struct table *t,
 const char *table_cell(const struct table *t, size_t row,
                        size_t column); /* "" for TABLE_NO_COLUMN */
 const char *table_text(const struct table *t, size_t row, const char *name);
+/* The same of a parameter: where it was left to the benchmark, what that chose (core/row.h). */
+const char *table_param(const struct table *t, size_t row, const char *name);
 double table_number(const struct table *t, size_t row,
                     const char *name); /* NaN: empty, no such column, or no number */
 

@@ -249,7 +249,7 @@ int gpu_memory_open(struct point *pt, const struct memory_params *p, uint64_t se
         return err;
     const struct gpu_facts *facts = &gpu_base(*gpu)->facts;
     point_column(pt, "address", "%s", facts->address);
-    point_column(pt, "level", "%s",
+    point_option(pt, "level", "%s",
                  p->op == MEMORY_LATENCY ? gpu_latency_level(facts, set_bytes)
                                          : gpu_memory_level(facts, set_bytes));
     return check_room(pt, *gpu, set_bytes);

@@ -196,7 +196,7 @@ static void set_level(struct point *pt, struct state *st, uint64_t set_bytes)
                      kernel_stores((enum kernel_op)st->params->op) &&
                      st->params->stores == MEMORY_REGULAR && strcmp(level, "L1") != 0;
 
-    point_column(pt, "level", "%s", level);
+    point_option(pt, "level", "%s", level);
     point_column(pt, "working_set", "%llu", (unsigned long long)set_bytes);
     point_column(pt, "write_allocate", "%s", allocates ? "yes" : "no");
     st->fills = allocates && *level; /* where a guest hides the caches the limit errs upwards */
@@ -306,7 +306,7 @@ static int setup_bandwidth(struct point *pt, struct state *st)
 
     if (!isa)
         return point_reason(pt, -EOPNOTSUPP, "this CPU has no '%s'", memory_isas[p->isa]);
-    point_column(pt, "isa", "%s", isa->name);
+    point_option(pt, "isa", "%s", isa->name);
     point_column(pt, "bytes_rule", "stream");
     int err = arrays_open(&st->arrays, &config, st->team, error, sizeof(error));
     if (err)
@@ -334,6 +334,7 @@ static int setup_latency(struct point *pt, struct state *st)
 
     if (err)
         return err;
+    point_option(pt, "isa", "%s", "");
     if (st->latency.chains[LATENCY_BY_PAGE].order)
         set_columns(point_series(pt, "latency_page_by_page", "ns", 0), st, true, true);
     set_level(pt, st, st->latency.chains[LATENCY_RANDOM].lines * CHASE_LINE);
@@ -379,16 +380,17 @@ static int refuse_level(struct point *pt, const struct state *st)
 static int choose_size(struct point *pt, struct state *st)
 {
     struct topo *topo = point_topo(pt);
-    bool latency = st->own.op == MEMORY_LATENCY;
+    bool latency = st->own.op == MEMORY_LATENCY, cache = st->own.level < MEMORY_DRAM;
 
     if (st->own.level <= MEMORY_ANY_LEVEL)
         return 0;
-    point_column(pt, "level", "%s", memory_levels[st->own.level]);
-    if (st->own.level < MEMORY_DRAM) {
-        st->own.size = st->place.threads * level_set_bytes(topo, &st->place, st->own.level);
-        return st->own.size ? 0 : refuse_level(pt, st);
-    }
-    st->own.size = far_bytes(topo, latency ? LATENCY_FAR_TIMES : 4);
+    st->own.size = cache ? st->place.threads * level_set_bytes(topo, &st->place, st->own.level)
+                         : far_bytes(topo, latency ? LATENCY_FAR_TIMES : 4);
+    if (!st->own.size)
+        return refuse_level(pt, st);
+    point_option(pt, "size", "%llu", (unsigned long long)st->own.size);
+    if (cache)
+        return 0;
     if (st->own.size < 2 * topo_last_cache_bytes(topo))
         return point_reason(pt, -EOPNOTSUPP,
                             "not enough memory: a quarter of what is available is less than twice "

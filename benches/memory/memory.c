@@ -102,7 +102,7 @@ static const struct opt options[] = {
      .scope = &on_gpu,
      .help = "driver: the driver's functions for copy and write (GPU)"},
     {.name = "level",
-     OPT_WORD(OPT_LIST, level, "any", memory_levels),
+     OPT_WORD(OPT_SWEPT, level, "any", memory_levels),
      .scope = &on_host,
      .left_by = "any",
      .help = "level of the memory hierarchy. It chooses a size that this level serves on this "
@@ -114,7 +114,7 @@ static const struct opt options[] = {
      .scope = &by_size,
      .help = "working set: the size of all arrays of all threads together"},
     {.name = "isa",
-     OPT_WORD(OPT_LIST | OPT_KEPT, isa, "auto", memory_isas),
+     OPT_WORD(OPT_SWEPT | OPT_KEPT, isa, "auto", memory_isas),
      .scope = &on_host,
      .left_by = "auto", /* by a timing test: it may fall one way or the other */
      .help = "vector unit. auto: the widest one that loads faster than the next, chosen once for "

@@ -3,8 +3,8 @@
 #include "core/bench_rows.h"
 
 static const struct bench_column columns[] = {
-    {.name = "level", .flags = COLUMN_DECIDES},
-    {.name = "isa"},
+    {.name = "size", .sought_by = "level"},
+    {.name = "level_used", .flags = COLUMN_DECIDES},
     {.name = "working_set", .flags = COLUMN_OUTCOME | COLUMN_BYTES},
     {.name = "bytes_rule", .flags = COLUMN_OUTCOME | COLUMN_DECIDES},
     {.name = "write_allocate", .flags = COLUMN_OUTCOME | COLUMN_DECIDES},

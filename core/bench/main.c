@@ -90,6 +90,7 @@ static json_t *option_of(const struct opt *opt, const struct opt_values *v, bool
         json_object_set_new(o, "max", json_integer((json_int_t)opt->max));
     if (n)
         json_object_set_new(o, "choices", texts_of(opt->choices, n));
+    say_text(o, "left_by", opt->left_by);
     say_text(o, "help", opt->help);
     if (opt->scope) {
         say_text(o, "when", opt->scope->when);

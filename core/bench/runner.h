@@ -29,12 +29,14 @@ int runner_run(const struct bench *b, struct opts *o, const struct bench_common 
                const volatile int *cancel, struct runner_session *session,
                struct runner_result *result);
 
-/* The names of the parameter columns: OPT_COLUMN options with '_' for '-', then
- * bench->rows->columns. At most ROW_PARAMS_MAX; texts live in *names. */
+/* The parameter columns: OPT_COLUMN options with '_' for '-', then bench->rows->columns, then
+ * NAME_used of each option that may be left to the benchmark. */
 struct runner_columns {
     char names[ROW_PARAMS_MAX][40];
     const char *list[ROW_PARAMS_MAX];
-    size_t n, n_options;
+    size_t own[ROW_PARAMS_MAX];  /* of the benchmark's: its place in bench->rows->columns */
+    size_t used[ROW_PARAMS_MAX]; /* of an option's: its column NAME_used; 0: it has none */
+    size_t n, n_options, n_own;
 };
 void runner_columns(const struct bench *b, struct runner_columns *columns);
 

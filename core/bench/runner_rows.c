@@ -17,56 +17,94 @@
 
 #define OUTCOME_WIDTH 12 /* of their columns in the table: holds a PCI address */
 
-void runner_columns(const struct bench *b, struct runner_columns *columns)
+static void add_column(struct runner_columns *columns, const char *name, const char *end)
 {
-    *columns = (struct runner_columns){0};
-    for (const struct opt *opt = b->options; opt && opt->name; opt++) {
-        if (!(opt->flags & OPT_COLUMN))
-            continue;
-        char *name = columns->names[columns->n++];
-        snprintf(name, sizeof(columns->names[0]), "%s", opt->name);
-        for (char *dash = name; (dash = strchr(dash, '-')) != NULL;)
-            *dash = '_';
-    }
-    columns->n_options = columns->n;
-    for (const struct bench_column *own = bench_columns(b); own->name; own++)
-        snprintf(columns->names[columns->n++], sizeof(columns->names[0]), "%s", own->name);
-    for (size_t i = 0; i < columns->n; i++)
-        columns->list[i] = columns->names[i];
+    char *text = columns->names[columns->n];
+
+    snprintf(text, sizeof(columns->names[0]), "%s%s", name, end);
+    for (char *dash = text; (dash = strchr(dash, '-')) != NULL;)
+        *dash = '_';
+    columns->list[columns->n++] = text;
 }
 
-static bool is_of_option(const struct opt *opt, const char *column)
+static const struct opt *option_of(const struct bench *b, const char *column, bool *used)
 {
-    size_t i = 0;
+    for (const struct opt *opt = b->options; opt && opt->name; opt++) {
+        size_t i = 0;
 
-    for (; opt->name[i]; i++)
-        if (column[i] != (opt->name[i] == '-' ? '_' : opt->name[i]))
-            return false;
-    return !column[i];
+        while (opt->name[i] && column[i] == (opt->name[i] == '-' ? '_' : opt->name[i]))
+            i++;
+        *used = opt->left_by && !strcmp(column + i, ROW_USED);
+        if (!opt->name[i] && (*used || !column[i]))
+            return opt;
+    }
+    return NULL;
+}
+
+void runner_columns(const struct bench *b, struct runner_columns *columns)
+{
+    const struct bench_column *own = bench_columns(b);
+    bool used;
+
+    *columns = (struct runner_columns){0};
+    for (const struct opt *opt = b->options; opt && opt->name; opt++)
+        if (opt->flags & OPT_COLUMN)
+            add_column(columns, opt->name, "");
+    columns->n_options = columns->n;
+    for (size_t i = 0; own[i].name; i++) {
+        const struct opt *opt = option_of(b, own[i].name, &used);
+        if (opt && opt->flags & OPT_COLUMN)
+            continue;
+        columns->own[columns->n] = i;
+        add_column(columns, own[i].name, "");
+    }
+    columns->n_own = columns->n - columns->n_options;
+    for (size_t i = 0; i < columns->n_options; i++) {
+        if (!option_of(b, columns->list[i], &used)->left_by)
+            continue;
+        columns->used[i] = columns->n;
+        add_column(columns, columns->list[i], ROW_USED);
+    }
 }
 
 struct bench_column runner_column(const struct bench *b, const char *name)
 {
     struct bench_column column = {.name = name};
+    bool used;
+    const struct opt *opt = option_of(b, name, &used);
 
     for (const struct bench_column *own = bench_columns(b); own->name; own++)
         if (!strcmp(own->name, name))
             column = *own;
-    for (const struct opt *opt = b->options; opt && opt->name; opt++) {
-        if (!is_of_option(opt, name))
-            continue;
-        column.flags |= opt->type == OPT_SIZE ? COLUMN_BYTES : 0;
-        column.flags |= opt->flags & OPT_PLACE ? COLUMN_PLACE : 0;
-        column.left_by = opt->left_by;
-    }
+    if (opt && opt->type == OPT_SIZE)
+        column.flags |= COLUMN_BYTES;
+    if (opt && opt->flags & OPT_PLACE)
+        column.flags |= COLUMN_PLACE;
+    if (opt && used)
+        column.flags |= COLUMN_OUTCOME | COLUMN_USED;
     return column;
 }
 
-static void set_param(struct row *row, const char *name, const char *value)
+/* Rows are for programs, not for people. */
+static bool is_data(const struct runner *r)
 {
-    for (size_t i = 0; i < row->n_params; i++)
-        if (!strcmp(row->param_names[i], name))
-            row->params[i] = value;
+    return r->common->csv || r->common->json;
+}
+
+/* People are told what was chosen in the column of the option itself. */
+static void set_param(const struct runner *r, struct row *row, const char *name, const char *value)
+{
+    for (size_t i = 0; i < row->n_params; i++) {
+        size_t used = is_data(r) ? r->columns.used[i] : 0;
+
+        if (strcmp(row->param_names[i], name) != 0)
+            continue;
+        row->params[used ? used : i] = value;
+        if (used && !*value) /* the option says nothing here */
+            row->params[i] = "";
+        else if (used && !*row->params[i])
+            row->params[i] = ROW_LEFT;
+    }
 }
 
 /* The row's parameter columns: this point's options and outcomes, then what the point and the
@@ -79,35 +117,78 @@ static void fill_params(const struct runner *r, const struct point *pt, const si
     row->param_names = r->columns.list;
     row->n_params = r->columns.n;
     for (size_t i = 0; i < r->n_own; i++) {
+        const struct opt *opt = &r->b->options[i];
         const struct opt_values *v = &r->o->values[r->first_own + i];
-        enum opt_type type = r->b->options[i].type;
-        if (!(r->b->options[i].flags & OPT_COLUMN))
+        const char *text = v->n ? v->texts[pick[i]] : "";
+        if (!(opt->flags & OPT_COLUMN))
             continue;
-        row->param_counts[n] = type == OPT_U64 || type == OPT_SIZE;
-        row->params[n++] = v->n ? v->texts[pick[i]] : NULL;
+        size_t used = is_data(r) ? r->columns.used[n] : 0;
+        row->param_counts[n] = opt->type == OPT_U64 || opt->type == OPT_SIZE;
+        row->params[n] = text;
+        if (used) {
+            row->param_counts[used] = row->param_counts[n];
+            row->params[used] = strcmp(text, opt->left_by) ? text : "";
+            row->params[n] = opt_is_left(opt, text, v->given) ? ROW_LEFT : text;
+        }
+        n++;
     }
-    for (size_t i = 0; bench_columns(r->b)[i].name; i++) {
-        row->param_counts[n] = bench_columns(r->b)[i].flags & COLUMN_BYTES;
-        row->params[n++] = pt->columns[i];
+    for (; n < r->columns.n_options + r->columns.n_own; n++) {
+        size_t own = r->columns.own[n];
+
+        row->param_counts[n] = bench_columns(r->b)[own].flags & COLUMN_BYTES;
+        row->params[n] = pt->columns[own];
     }
     for (size_t k = 0; k < BENCH_OPTIONS_SET_MAX && pt->options[k].name[0]; k++)
-        set_param(row, pt->options[k].name, pt->options[k].value);
+        set_param(r, row, pt->options[k].name, pt->options[k].value);
     for (size_t k = 0; s && k < SERIES_SET_MAX && s->set[k].column; k++)
-        set_param(row, s->set[k].column, s->set[k].value);
+        set_param(r, row, s->set[k].column, s->set[k].value);
 }
 
-/* Rows are for programs, not for people. */
-static bool is_data(const struct runner *r)
+static void add_label(char *label, size_t len, const char *name, const char *value)
 {
-    return r->common->csv || r->common->json;
+    size_t at = strlen(label);
+
+    snprintf(label + at, len - at, "%s%s%s%s", at ? " " : "", name, *name ? " " : "", value);
 }
 
-static void print_row(struct runner *r, const struct row *row)
+/* "triad 64K threads 2": what was given, what the launch sweeps over, and what makes its cases
+ * besides. */
+static void make_label(const struct runner *r, const struct row *row, char *label, size_t len)
 {
+    char size[24];
+    uint64_t number;
+    size_t n = 0;
+
+    *label = 0;
+    for (size_t i = 0; i < r->n_own; i++) {
+        const struct opt *opt = &r->b->options[i];
+        const struct opt_values *v = &r->o->values[r->first_own + i];
+        if (!(opt->flags & OPT_COLUMN))
+            continue;
+        const char *name = r->columns.list[n], *value = row->params[n++];
+        if ((!v->given && v->n < 2) || !*value)
+            continue;
+        if (opt->type == OPT_SIZE && !units_parse_u64(value, &number))
+            value = units_format_size(number, size, sizeof(size));
+        bool plain = (opt->type == OPT_SIZE && !strcmp(name, "size")) || opt->type == OPT_CHOICE;
+        add_label(label, len, plain ? "" : name, value);
+    }
+    for (; n < r->columns.n_options + r->columns.n_own; n++)
+        if (*row->params[n] && !(bench_columns(r->b)[r->columns.own[n]].flags & COLUMN_OUTCOME))
+            add_label(label, len, r->columns.list[n], row->params[n]);
+}
+
+static void print_row(struct runner *r, struct row *row)
+{
+    char label[256];
+
+    row->bench = r->b->name;
+    row->label = label;
+    make_label(r, row, label, sizeof(label));
     if (r->common->csv)
         row_print_csv(r->out, row);
     else if (r->common->json)
-        row_print_json(r->out, r->b->name, row);
+        row_print_json(r->out, row);
     else {
         row_print_table(r->out, &r->table, row);
         runner_jobs_note(r->jobs, r->point, row);
@@ -313,7 +394,7 @@ static void print_figure(struct runner *r, struct point *pt, const size_t *pick,
     row_init(&row);
     fill_params(r, pt, pick, NULL, &row);
     for (size_t i = 0; i < FIGURE_SET_MAX && f->set[i].column[0]; i++)
-        set_param(&row, f->set[i].column, f->set[i].value);
+        set_param(r, &row, f->set[i].column, f->set[i].value);
     row.metric = f->metric;
     row.unit = f->unit;
     row.summary = *summary;
@@ -430,8 +511,9 @@ void runner_lay_out_table(struct runner *r)
             row_table_widen(&r->table, column, v->texts[k]);
         column++;
     }
-    for (size_t i = 0; column < r->columns.n; i++, column++) {
-        int width = bench_columns(r->b)[i].width;
+    for (; column < r->columns.n; column++) {
+        bool own = column < r->columns.n_options + r->columns.n_own;
+        int width = own ? bench_columns(r->b)[r->columns.own[column]].width : BENCH_COLUMN_ASIDE;
         r->table.aside[column] = width == BENCH_COLUMN_ASIDE;
         r->table.width[column] = width > 0 ? width : OUTCOME_WIDTH;
     }

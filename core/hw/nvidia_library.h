@@ -96,11 +96,29 @@ static void *nvidia_open_python(const char *name)
     return library || !user ? library : nvidia_open_like(home, NVIDIA_IN_PYTHON, name);
 }
 
+/* In the folders of LD_LIBRARY_PATH, which a program's own path (../lib) would go before. */
+static void *nvidia_open_asked(const char *name)
+{
+    char home[PATH_MAX];
+    void *library = NULL;
+
+    for (const char *at = getenv("LD_LIBRARY_PATH"); at && *at && !library; at += *at == ':') {
+        size_t n = strcspn(at, ":");
+
+        snprintf(home, sizeof(home), "%.*s", (int)n, at);
+        library = n ? nvidia_open_like(home, ".", name) : NULL;
+        at += n;
+    }
+    return library;
+}
+
 /* The first of that name; NULL: there is none. */
 static void *nvidia_open(const char *name)
 {
-    void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    void *library = nvidia_open_asked(name);
 
+    if (!library)
+        library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (!library)
         library = nvidia_open_toolkit(name);
     return library ? library : nvidia_open_python(name);

@@ -450,6 +450,7 @@ static json_t *answer_launch(struct agent *a, const json_t *m)
                                      .run = run ? run : "",
                                      .seed = a->seed,
                                      .limits = json_object_get(a->meta, "limits"),
+                                     .machine = run_meta_processor(a->meta),
                                      .cores = run_meta_cores(a->meta),
                                      .hosts = &a->hosts,
                                      .kept = &a->kept,

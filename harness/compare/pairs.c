@@ -12,7 +12,6 @@
 #include "core/units.h"
 #include "harness/plan/plan.h"
 #include "harness/report/cases.h"
-#include "harness/report/choices.h"
 #include "harness/report/described.h"
 #include "harness/report/show.h"
 
@@ -49,7 +48,7 @@ static struct variety *list_varieties(struct pool *pool, const struct report_ben
             t->differs = pool_alloc(pool, b->n_params, sizeof(bool));
         }
         for (size_t i = 0; i < b->n_params; i++)
-            t->differs[i] = t->differs[i] || strcmp(c->params[i], t->first->params[i]) != 0;
+            t->differs[i] = t->differs[i] || strcmp(c->asked[i], t->first->asked[i]) != 0;
     }
     return all;
 }
@@ -60,7 +59,7 @@ static bool is_said(const struct report_bench *b, const struct report_case *c, s
 {
     const struct bench_plot *hint = described_plot_of(b, c);
 
-    if (!*c->params[param] || !case_is_made_by(b, c, param) ||
+    if (!*c->asked[param] || !case_is_made_by(b, c, param) ||
         described_ignores(b, hint, b->params[param]) ||
         (hint && hint->square && word_in(hint->square, b->params[param]) &&
          strcmp(hint->x, b->params[param]) != 0 && described_is_square(hint, b, c)))
@@ -74,7 +73,7 @@ static bool is_ambiguous(const struct report_bench *b, const struct report_case 
                          const struct variety *t)
 {
     for (size_t i = 0; i < b->n_params; i++)
-        if (i != param && !strcmp(c->params[i], c->params[param]) && is_said(b, c, i, t))
+        if (i != param && !strcmp(c->asked[i], c->asked[param]) && is_said(b, c, i, t))
             return true;
     return false;
 }
@@ -132,7 +131,7 @@ static void pairs_label(struct pairs *p)
         for (size_t j = 0; j < pair->bench->n_params; j++)
             if (is_said(pair->bench, pair->c, j, t))
                 text = show_joined(pool, text,
-                                   param_text(pool, pair->bench, j, pair->c->params[j],
+                                   param_text(pool, pair->bench, j, pair->c->asked[j],
                                               is_ambiguous(pair->bench, pair->c, j, t)));
         pair->label = pool_text(pool, "%s%s%s%s%s", pair->bench->name, *text ? " " : "", text,
                                 *pair->c->metric ? ": " : "", pair->c->metric);
@@ -390,11 +389,6 @@ int pairs_load(struct pairs *p, const char *const *a, size_t n_a, const char *co
     boots_number(&g);
     if (p->in_turn)
         turns_read(&g);
-    /* what runs that are no level chose, or were asked for, splits no case and joins none */
-    bool *apart = pool_alloc(&p->report.pool, p->n_a, sizeof(*apart));
-    for (size_t i = 0; i < p->n_a; i++)
-        apart[i] = !pairs_is_level(p, i);
-    choices_as_asked(&p->report, g.plans, p->n_a, apart);
     pair_cases(&g);
     for (size_t i = 0; i < p->report.n_runs; i++)
         suite_index_release(&g.plans[i]);

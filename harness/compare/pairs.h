@@ -14,8 +14,8 @@
  *   origin    measured or imported on one side, simulated or modelled on the other
  *   outcome   what the suite's rules call an outcome of the case, and which makes it another
  *             quantity when it differs (the level that a working set lies in)
- * What a benchmark chose where nobody asked makes no case (described_left_by(): the vector unit, a
- * thread a core): launches that chose differently are one case, and that is told.
+ * What a benchmark chose where nobody asked makes no case (COLUMN_USED: the vector unit, a thread
+ * a core): launches that chose differently are one case, and that is told.
  *
  * Of rows that plumb import made, what their file does not tell agrees with everything: they are of
  * the one case that all else agrees with (harness/report/adopt.h), or of none. Where such a row has
@@ -37,8 +37,8 @@
 
 #include "harness/decide/decide.h"
 #include "harness/plan/plan.h"
-#include "harness/report/choices.h"
 #include "harness/report/model.h"
+#include "harness/report/suite_index.h"
 
 enum pair_state {
     PAIR_READY,     /* to be decided */

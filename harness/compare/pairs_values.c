@@ -486,42 +486,9 @@ static bool outcome_differs(struct pairing *g, const struct pair *pair, size_t p
            !has_text(pair, &g->b, param, *a);
 }
 
-/* Was this column left to the benchmark in the case, and does what it chose make another quantity? */
-static bool is_deciding_choice(const struct pair *pair, size_t param)
-{
-    const char *name = pair->bench->params[param];
-
-    return !*pair->c->params[param] && described_left_by(pair->bench, name) &&
-           described_flag(pair->bench, name, COLUMN_DECIDES);
-}
-
-/* Differing outcomes: the first that decides is the refusal, the others are told. */
-static const char *refuse_outcomes(struct pairing *g, struct pair *pair)
-{
-    struct pool *pool = &g->p->report.pool;
-    const struct report_bench *bench = pair->bench;
-    const char *refused = "", *a, *b;
-
-    for (size_t i = 0; i < bench->n_params; i++) {
-        if ((!bench->follows[i] && !is_deciding_choice(pair, i)) ||
-            !outcome_differs(g, pair, i, &a, &b))
-            continue;
-        bool path = !strcmp(bench->params[i], "path"); /* the way between two GPUs */
-
-        bool decides = path || described_flag(bench, bench->params[i], COLUMN_DECIDES);
-        const char *text = pool_text(pool, "%s %s against %s", bench->params[i],
-                                     show_param(pool, bench, i, a), show_param(pool, bench, i, b));
-        if (decides && !*refused)
-            refused = text;
-        else
-            pair->differs = show_joined(pool, pair->differs, text);
-    }
-    return *refused ? pool_text(pool, "another quantity: %s", refused) : "";
-}
-
-/* What the launches of a side chose: "avx512", or "avx512 in 3 of 5 launches, avx2 in 2". */
-static const char *choice_of(struct pairing *g, const struct pair *pair, const struct side *side,
-                             size_t param)
+/* What the launches of a side say: "avx512", or "avx512 in 3 of 5 launches, avx2 in 2". */
+static const char *outcome_of(struct pairing *g, const struct pair *pair, const struct side *side,
+                              size_t param)
 {
     struct pool *pool = &g->p->report.pool;
     struct walk w = walk_of(pair, side);
@@ -537,25 +504,36 @@ static const char *choice_of(struct pairing *g, const struct pair *pair, const s
     return shares_text(pool, texts, n, "launches", NULL);
 }
 
-/* What was left to the benchmark makes no other case, but may be why the two differ. */
-static void tell_choices(struct pairing *g, struct pair *pair)
+/* Differing outcomes: the first that decides is the refusal, the others are told. What was chosen is
+ * told where its shares differ, too: it may be why the two differ. */
+static const char *refuse_outcomes(struct pairing *g, struct pair *pair)
 {
     struct pool *pool = &g->p->report.pool;
     const struct report_bench *bench = pair->bench;
+    const char *refused = "", *a, *b;
 
     for (size_t i = 0; i < bench->n_params; i++) {
-        const char *a, *b;
+        bool chosen = described_flag(bench, bench->params[i], COLUMN_USED);
+        bool differs = bench->follows[i] && outcome_differs(g, pair, i, &a, &b);
+        bool decides = !strcmp(bench->params[i], "path") /* the way between two GPUs */ ||
+                       described_flag(bench, bench->params[i], COLUMN_DECIDES);
 
-        if (*pair->c->params[i] || !described_left_by(bench, bench->params[i]) ||
-            (is_deciding_choice(pair, i) && outcome_differs(g, pair, i, &a, &b)))
+        if (chosen) {
+            a = outcome_of(g, pair, &g->a, i);
+            b = outcome_of(g, pair, &g->b, i);
+        } else if (differs) {
+            a = show_param(pool, bench, i, a);
+            b = show_param(pool, bench, i, b);
+        }
+        if (!differs && !(chosen && *a && *b && strcmp(a, b) != 0))
             continue;
-        a = choice_of(g, pair, &g->a, i);
-        b = choice_of(g, pair, &g->b, i);
-
-        if (*a && *b && strcmp(a, b) != 0)
-            pair->differs = show_joined(
-                pool, pair->differs, pool_text(pool, "%s %s against %s", bench->params[i], a, b));
+        const char *text = pool_text(pool, "%s %s against %s", show_column(pool, bench, i), a, b);
+        if (differs && decides && !*refused)
+            refused = text;
+        else
+            pair->differs = show_joined(pool, pair->differs, text);
     }
+    return *refused ? pool_text(pool, "another quantity: %s", refused) : "";
 }
 
 static unsigned carriers_of(const struct pair *pair, const struct side *side)
@@ -665,7 +643,6 @@ const char *pair_refusal(struct pairing *g, struct pair *pair)
     const char *path = refuse_path(g, pair);
     const char *outcome = refuse_outcomes(g, pair);
 
-    tell_choices(g, pair);
     tell_definitions(g, pair);
     if (compares_means(pair->bench, pair->c, g->p->report.n_runs))
         pair->differs =

@@ -10,7 +10,8 @@
 #include "harness/exam/exam.h"
 #include "harness/history/history.h"
 #include "harness/history/history_db.h"
-#include "harness/report/described.h"
+#include "harness/report/cases.h"
+#include "harness/report/show.h"
 
 static int compare_series(const struct history_entry *a, const struct history_entry *b)
 {
@@ -273,15 +274,10 @@ const char *history_outcomes(struct pool *pool, const struct pairs *p, const str
     json_t *outcomes = json_object();
 
     for (size_t i = 0; i < b->n_params; i++) {
-        /* what the launch left to the benchmark is in no key; which it took is in the rows alone */
-        bool choice = !*pair->c->params[i] && described_left_by(b, b->params[i]);
-        bool wanted =
-            choice ||
-            (b->follows[i] || (b->sought_by[i] < b->n_params && *pair->c->params[b->sought_by[i]]));
-        json_t *texts = wanted ? texts_of(p, pair, i) : NULL;
+        json_t *texts = case_is_made_by(b, pair->c, i) ? NULL : texts_of(p, pair, i);
 
         if (json_array_size(texts))
-            json_object_set(outcomes, b->params[i], texts);
+            json_object_set(outcomes, show_column(pool, b, i), texts);
         json_decref(texts);
     }
     return written(pool, outcomes);

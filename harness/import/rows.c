@@ -56,6 +56,14 @@ static bool is_outcome(const struct bench_info *b, const char *column)
     return false;
 }
 
+/* Does it say what was used for that option? */
+static bool is_used_column(const char *column, const char *option)
+{
+    size_t len = strlen(option);
+
+    return !strncmp(column, option, len) && !strcmp(column + len, ROW_USED);
+}
+
 /* NULL: not known. */
 static const char *param_named(const void *arg, const char *name, size_t len)
 {
@@ -199,6 +207,24 @@ static const char *metric_unit(const struct bench_info *b, const char *metric, s
     return "";
 }
 
+/* What a program used is known, and not whether it was asked to. */
+static void fill_params(const struct row_making *m, struct row *row)
+{
+    const struct bench_info *b = m->bench;
+
+    memcpy(row->params, m->params, sizeof(row->params));
+    for (size_t i = 0; i < b->n_columns; i++) {
+        size_t used = 0;
+
+        while (used < b->n_columns && !is_used_column(b->columns[used], b->columns[i]))
+            used++;
+        if (used == b->n_columns || !*m->params[i])
+            continue;
+        row->params[used] = strcmp(m->params[i], UNKNOWN) ? m->params[i] : "";
+        row->params[i] = UNKNOWN;
+    }
+}
+
 static bool fill_row(struct row_making *m, struct row *row, const char **names)
 {
     const struct foreign_output *out = &m->file->output;
@@ -207,7 +233,7 @@ static bool fill_row(struct row_making *m, struct row *row, const char **names)
 
     row->param_names = names;
     row->n_params = m->bench->n_columns;
-    memcpy(row->params, m->params, sizeof(row->params));
+    fill_params(m, row);
     row->metric = m->rule->metric;
     row->status = m->line->status;
     row->reason = m->line->reason;
@@ -225,6 +251,7 @@ static bool fill_row(struct row_making *m, struct row *row, const char **names)
                               *library ? "; " : "", library, *device ? "; device " : "", device,
                               *m->stated ? "; not by the file, by --set: " : "", m->stated);
     row->differs = m->rule->differs;
+    row->bench = m->bench->name;
     row->host = out->host;
     row->time_utc = out->started;
     if (!row->unit)

@@ -9,6 +9,7 @@
 
 #include "core/condition.h"
 #include "core/row.h"
+#include "core/units.h"
 #include "harness/exam/exam.h"
 
 #define ADDRESS_BYTES 64
@@ -41,7 +42,7 @@ static const char *cell_of(const void *arg, const char *name, size_t len)
         return "";
     memcpy(column, name, len);
     column[len] = 0;
-    return table_text(s->rows, s->row, column);
+    return table_param(s->rows, s->row, column);
 }
 
 static bool may_take(const struct subject *s, const json_t *limit)
@@ -206,7 +207,10 @@ static struct row_limit nvlink_group(const struct subject *s, const struct bench
 
 static struct row_limit find_limit(const struct subject *s, const struct bench_limit *rule)
 {
-    bool all_cores = s->cores > 0 && table_number(s->rows, s->row, "threads") >= s->cores;
+    uint64_t threads = 0;
+    bool all_cores = s->cores > 0 &&
+                     !units_parse_u64(table_param(s->rows, s->row, "threads"), &threads) &&
+                     threads >= (uint64_t)s->cores;
 
     if (rule->of == LIMIT_MACHINE)
         return all_cores ? find_figures(s, rule) : (struct row_limit){0};

@@ -190,6 +190,8 @@ static int read_option(const json_t *option, struct opt *opt, char **def)
     opt->min = (uint64_t)json_integer_value(json_object_get(option, "min"));
     opt->max = (uint64_t)json_integer_value(json_object_get(option, "max"));
     opt->choices = choices ? (const char *const *)texts_of(choices) : NULL;
+    if (json_object_get(option, "left_by"))
+        opt->left_by = xstrdup(text_in(option, "left_by"));
     if (*text_in(option, "when")) {
         struct opt_scope *scope = xcalloc(1, sizeof(*scope));
         *scope =
@@ -280,6 +282,7 @@ static void bench_info_release(struct bench_info *b)
     for (size_t i = 0; b->options && b->options[i].name; i++) {
         free((void *)b->options[i].name);
         free((void *)b->options[i].help);
+        free((void *)b->options[i].left_by);
         texts_free((char **)b->options[i].choices);
         if (b->options[i].scope) {
             free((void *)b->options[i].scope->when);

@@ -47,8 +47,8 @@ static bool has_pattern(const struct run_row *at)
     return false;
 }
 
-/* Of what follows from the others only what both tell counts. What decides makes no other case: it
- * is a comparison that is refused, which says so. */
+/* Of what follows from the others only what both tell counts, what was chosen among it. What decides
+ * makes no other case: it is a comparison that is refused, which says so. */
 static bool agrees(const struct report_bench *b, size_t param, const char *known, const char *value)
 {
     if (b->follows[param])

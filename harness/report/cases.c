@@ -8,15 +8,17 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/row.h"
 #include "core/units.h"
 #include "harness/report/described.h"
+#include "harness/report/show.h"
 
 /* ---- Keys of cases ---- */
 
 bool case_is_made_by(const struct report_bench *b, const struct report_case *c, size_t param)
 {
     return !b->follows[param] &&
-           (b->sought_by[param] == b->n_params || !*c->params[b->sought_by[param]]);
+           (b->sought_by[param] == b->n_params || !*c->asked[b->sought_by[param]]);
 }
 
 /* A '|' would end the part. */
@@ -55,8 +57,8 @@ const char *case_key(struct pool *pool, const struct report_bench *b, const stru
     const char *key = b->name;
 
     for (size_t i = next_param(b, b->n_params); i < b->n_params; i = next_param(b, i))
-        if (*c->params[i] && case_is_made_by(b, c, i))
-            key = pool_text(pool, "%s|%s=%s", key, b->params[i], key_text(pool, c->params[i]));
+        if (*c->asked[i] && case_is_made_by(b, c, i))
+            key = pool_text(pool, "%s|%s=%s", key, b->params[i], key_text(pool, c->asked[i]));
     return pool_text(pool, "%s|%s|%s", key, key_text(pool, c->metric), key_text(pool, c->unit));
 }
 
@@ -69,14 +71,16 @@ struct ref {
     uint64_t order; /* of the case in the suite */
 };
 
+/* "" where the launch left it to the benchmark. */
 static const char *ref_cell(const struct ref *ref, size_t param)
 {
     const struct report_rows *rows = &ref->bench->rows[ref->run];
     size_t n = ref->bench->n_params;
 
-    if (param < n)
-        return table_cell(rows->table, ref->key, rows->params[param]);
-    return row_text(rows, ref->key, param == n ? FIELD_METRIC : FIELD_UNIT);
+    if (param >= n)
+        return row_text(rows, ref->key, param == n ? FIELD_METRIC : FIELD_UNIT);
+    const char *text = table_cell(rows->table, ref->key, rows->params[param]);
+    return ref->bench->used[param] < n && !strcmp(text, ROW_LEFT) ? "" : text;
 }
 
 static bool makes_case(const struct ref *ref, size_t param)
@@ -189,6 +193,44 @@ static void list_run(const struct report_bench *b, size_t run, struct ref_list *
     free(orders);
 }
 
+/* What was chosen for a parameter, where the launches that say it agree. */
+static const char *agreed(const struct ref *refs, size_t n, size_t param)
+{
+    const char *text = "";
+
+    for (size_t i = 0; i < n; i++) {
+        const char *own = ref_cell(&refs[i], param);
+
+        if (*own && *text && strcmp(own, text) != 0)
+            return "";
+        text = *own ? own : text;
+    }
+    return text;
+}
+
+/* "isa avx512 in 3 of 5 launches, avx2 in 2"; "" where they agree. */
+static const char *chose(struct pool *pool, const struct report_bench *b, size_t run,
+                         const struct report_point *p)
+{
+    const char **texts = pool_alloc(pool, p->n_rows, sizeof(*texts)), *all = "";
+
+    for (size_t k = 0; k < b->n_params; k++) {
+        size_t n = 0;
+        bool mixed = false;
+
+        for (size_t i = 0; b->used[k] < b->n_params && i < p->n_rows; i++) {
+            const char *text =
+                table_cell(b->rows[run].table, p->rows[i], b->rows[run].params[b->used[k]]);
+            if (*text)
+                texts[n++] = show_param(pool, b, k, text);
+        }
+        const char *shares = shares_text(pool, texts, n, "launches", &mixed);
+        if (mixed)
+            all = show_joined(pool, all, pool_text(pool, "%s %s", b->params[k], shares));
+    }
+    return all;
+}
+
 /* What follows from others is not known to a launch that was skipped: the first that knows it
  * tells. */
 static const char *first_known(const struct ref *refs, size_t n, size_t param)
@@ -202,12 +244,17 @@ static const char *first_known(const struct ref *refs, size_t n, size_t param)
 static void fill_case(struct report *r, const struct report_bench *b, struct report_case *c,
                       const struct ref *refs, size_t n)
 {
+    const char **asked = pool_alloc(&r->pool, b->n_params, sizeof(*asked));
     const char **params = pool_alloc(&r->pool, b->n_params, sizeof(*params));
     size_t *rows = pool_alloc(&r->pool, n, sizeof(*rows));
 
     c->points = pool_alloc(&r->pool, r->n_runs, sizeof(*c->points));
-    for (size_t i = 0; i < b->n_params; i++)
-        params[i] = first_known(refs, n, i);
+    for (size_t i = 0; i < b->n_params; i++) {
+        asked[i] = params[i] = first_known(refs, n, i);
+        if (b->used[i] < b->n_params && *first_known(refs, n, b->used[i]))
+            params[i] = agreed(refs, n, b->used[i]);
+    }
+    c->asked = asked;
     c->params = params;
     c->metric = ref_cell(refs, b->n_params);
     c->unit = ref_cell(refs, b->n_params + 1);
@@ -219,8 +266,11 @@ static void fill_case(struct report *r, const struct report_bench *b, struct rep
         p->n_rows++;
         rows[i] = refs[i].row;
     }
-    for (size_t i = 0; i < r->n_runs; i++)
+    for (size_t i = 0; i < r->n_runs; i++) {
         combine_launches(&r->pool, &b->rows[i], &c->points[i]);
+        if (c->points[i].n_rows)
+            c->points[i].chose = chose(&r->pool, b, i, &c->points[i]);
+    }
 }
 
 /* Rows of one case stand together; cases come in the order of the suite. */
@@ -263,7 +313,9 @@ bool cases_differ_in(const struct report_bench *b, const struct report_case *x,
     if (strcmp(x->metric, y->metric) != 0 || strcmp(x->unit, y->unit) != 0)
         return false;
     for (size_t i = 0; i < b->n_params; i++) {
-        if (b->follows[i] || !strcmp(x->params[i], y->params[i]))
+        bool unknown = b->used[i] < b->n_params && (!*x->params[i] || !*y->params[i]);
+
+        if (b->follows[i] || unknown || !strcmp(x->params[i], y->params[i]))
             continue;
         if (!word_in(columns, b->params[i]))
             return false;

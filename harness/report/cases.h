@@ -3,7 +3,8 @@
  * From the rows of a benchmark to its cases: rows that agree in metric, unit and parameters are
  * launches of one case. Parameters that follow from others (COLUMN_OUTCOME: which kernel a library
  * took, the address of a GPU) do not count: they may differ between launches and machines. What a
- * benchmark chose by itself does, until choices.h has looked at what it was asked for.
+ * launch left to the benchmark is such a one: launches that chose differently are of one case, and
+ * one that was asked for the same is of another.
  */
 #ifndef PLUMB_REPORT_CASES_H
 #define PLUMB_REPORT_CASES_H
@@ -14,7 +15,8 @@
 void cases_find(struct report *r, struct report_bench *b);
 
 /* Do two cases agree in metric, unit and all that makes them, but for these columns ("memory
- * peer_memory"), in one of which they differ? */
+ * peer_memory"), in one of which they differ? What a launch that was refused did not come to choose
+ * may be the same. */
 bool cases_differ_in(const struct report_bench *b, const struct report_case *x,
                      const struct report_case *y, const char *columns);
 

@@ -121,7 +121,7 @@ static int make(struct making *m, const struct opts *o, const struct options *op
     char error[1024] = "";
     uint64_t begin_ns = clock_now_ns();
     struct report_section section = {.write = m->judge ? m->judge->section : NULL};
-    int err = 0;
+    int err = 0, lost = 0;
 
     for (size_t i = 0; i < o->n_args; i++)
         runs[i] = o->args[i];
@@ -131,6 +131,11 @@ static int make(struct making *m, const struct opts *o, const struct options *op
     if (!err)
         err = report_make_with(runs, o->n_args, options->out, m->verdicts ? &section : NULL,
                                options->unfold, error, sizeof(error));
+    if (err == -EIO) { /* a file that cannot be written hides no answer */
+        fprintf(stderr, "plumb report: %s\n", error);
+        lost = err;
+        err = 0;
+    }
     if (!err && options->markdown)
         err = write_markdown(options->markdown, runs, o->n_args, error, sizeof(error));
     if (!err) {
@@ -138,17 +143,19 @@ static int make(struct making *m, const struct opts *o, const struct options *op
             print_summary(o->args[0]);
         if (m->verdicts)
             m->judge->line(stdout, m->verdicts);
-        printf("%s/report.html\n", options->out ? options->out : o->args[0]);
+        if (!lost)
+            printf("%s/report.html\n", options->out ? options->out : o->args[0]);
         fflush(stdout); /* a log has it before what goes to stderr */
-        fprintf(stderr, "plumb report: made in %.1f s\n",
-                (double)(clock_now_ns() - begin_ns) * 1e-9);
+        if (!lost)
+            fprintf(stderr, "plumb report: made in %.1f s\n",
+                    (double)(clock_now_ns() - begin_ns) * 1e-9);
     }
     if (m->verdicts)
         m->judge->close(m->verdicts);
     if (err)
         fprintf(stderr, "plumb report: %s%s\n", error,
                 err == -ENOENT ? ": plumb run makes one, for example plumb run quick" : "");
-    return exit_code(err);
+    return exit_code(err ? err : lost);
 }
 
 static int check_and_make(const struct opts *o, void *context)

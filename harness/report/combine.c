@@ -202,11 +202,11 @@ static const char *other_case(struct pool *pool, const struct report_bench *b, s
     const char *text = at->bench == b ? "" : at->bench->name;
 
     for (size_t i = 0; i < at->bench->n_params; i++) {
-        const struct report_rows *others = &at->bench->rows[run];
-        const char *other = table_cell(others->table, at->row, others->params[i]);
+        const char *name = at->bench->params[i];
+        const char *other = table_param(at->bench->rows[run].table, at->row, name);
 
         if (*other && !at->bench->follows[i] &&
-            (at->bench != b || strcmp(other, table_cell(rows->table, row, rows->params[i])) != 0))
+            (at->bench != b || strcmp(other, table_param(rows->table, row, name)) != 0))
             text = pool_text(pool, "%s%s%s", text, *text ? ", " : "",
                              show_full_param(pool, at->bench, i, other));
     }

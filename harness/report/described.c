@@ -21,26 +21,13 @@ static struct told_bench *find(const struct described *described, const char *be
 
 const struct bench_rows *described_of(const struct described *described, const char *bench)
 {
+    static const char *const end = NULL; /* each table ends with a first member that is NULL */
     static const struct bench_column columns[] = {{.name = NULL}};
-    static const struct bench_metric metrics[] = {{.name = NULL}};
-    static const struct bench_headline headlines[] = {{.pipe = NULL}};
-    static const struct bench_contrast contrasts[] = {{.title = NULL}};
-    static const struct bench_sibling siblings[] = {{.title = NULL}};
-    static const struct bench_plot plots[] = {{.x = NULL}};
-    static const struct bench_terms terms[] = {{.where = NULL}};
-    static const struct bench_pipe pipes[] = {{.pipe = NULL}};
-    static const struct bench_limit limits[] = {{.where = NULL}};
-    static const struct bench_experiment experiments[] = {{.check = NULL}};
-    static const struct bench_part parts[] = {{.where = NULL}};
-    static const struct bench_start starts[] = {{.what = NULL}};
-    static const struct bench_imported imported[] = {{.program = NULL}};
-    static const struct bench_job jobs[] = {{.label = NULL}};
-    static const struct bench_bound bounds[] = {{.where = NULL}};
-    static const struct bench_advice advice[] = {{.column = NULL}};
-    static const struct bench_rows nothing = {
-        STAGE_NONE, columns,     metrics, headlines, contrasts, siblings, plots,  terms, pipes,
-        limits,     experiments, parts,   starts,    imported,  jobs,     bounds, advice};
+    static struct bench_rows nothing;
 
+    for (const struct rows_list *list = rows_lists; list->name; list++)
+        memcpy((char *)&nothing + list->offset, &(const void *){&end}, sizeof(void *));
+    nothing.columns = columns; /* of a column that is in none more is read than its name */
     const struct told_bench *known = find(described, bench);
 
     return known ? &known->rows : &nothing;
@@ -193,11 +180,6 @@ bool described_flag(const struct report_bench *b, const char *param, unsigned fl
 const char *described_sought_by(const struct report_bench *b, const char *param)
 {
     return column_of(b, param)->sought_by;
-}
-
-const char *described_left_by(const struct report_bench *b, const char *param)
-{
-    return column_of(b, param)->left_by;
 }
 
 bool described_ignores(const struct report_bench *b, const struct bench_plot *plot,

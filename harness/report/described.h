@@ -43,12 +43,8 @@ const struct bench_terms *described_terms(const struct report_bench *b,
 /* Has the parameter this flag of enum COLUMN_..? Where nothing is told of the benchmark, the
  * parameters that have "bytes" in their names are sizes. */
 bool described_flag(const struct report_bench *b, const char *param, unsigned flag);
-/* The parameter that, where it is set, makes this one an outcome; NULL: none. */
+/* The parameter that, where it was asked for, makes this one an outcome; NULL: none. */
 const char *described_sought_by(const struct report_bench *b, const char *param);
-/* The word by which a launch leaves the choice of this parameter to the benchmark, as not naming it
- * does: "auto". The row shows what was chosen. In a comparison it makes a case where it was asked
- * for alone. NULL: it is no such parameter. */
-const char *described_left_by(const struct report_bench *b, const char *param);
 /* Is it left out of plots and descriptions? */
 bool described_ignores(const struct report_bench *b, const struct bench_plot *plot,
                        const char *param);

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "harness/report/cases.h"
 #include "harness/report/cases_group.h"
 #include "harness/report/show.h"
 
@@ -342,7 +343,8 @@ static const char *describe(const struct search *s, const struct report_case *c)
         bool is_size = hint && hint->flags & PLOT_BYTES &&
                        !strcmp(name, hint->x); /* a cache's, or the memory's? */
 
-        if (described_ignores(s->bench, hint, name) || (!is_size && !varies(s, i)) ||
+        if ((is_size && !case_is_made_by(s->bench, c, i)) || /* its level is told */
+            described_ignores(s->bench, hint, name) || (!is_size && !varies(s, i)) ||
             (hint && hint->square && word_in(hint->square, name)) || follows(s, hint, i))
             continue;
         text =

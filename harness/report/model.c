@@ -9,72 +9,15 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/row.h"
 #include "core/units.h"
 #include "harness/report/adopt.h"
 #include "harness/report/cases.h"
-#include "harness/report/choices.h"
 #include "harness/report/described.h"
 
 static const char *const field_names[FIELDS] = {
-    [FIELD_METRIC] = "metric",
-    [FIELD_UNIT] = "unit",
-    [FIELD_VALUE] = "value",
-    [FIELD_SUSTAINED] = "sustained",
-    [FIELD_VALUE_IS] = "value_is",
-    [FIELD_DIFFERS] = "differs",
-    [FIELD_MEAN] = "mean",
-    [FIELD_P05] = "p05",
-    [FIELD_P95] = "p95",
-    [FIELD_P999] = "p999",
-    [FIELD_SAMPLES] = "samples",
-    [FIELD_LEVEL_LOW] = "level_low",
-    [FIELD_LEVEL_LOW_SHARE] = "level_low_share",
-    [FIELD_LEVEL_HIGH] = "level_high",
-    [FIELD_LEVEL_HIGH_SHARE] = "level_high_share",
-    [FIELD_NOISE] = "noise_kind",
-    [FIELD_LIMIT] = "limit",
-    [FIELD_LIMIT_KIND] = "limit_kind",
-    [FIELD_LIMIT_LINK] = "limit_link",
-    [FIELD_LIMIT_SCOPE] = "limit_scope",
-    [FIELD_LIMIT_RAISED_FROM] = "limit_raised_from",
-    [FIELD_LIMIT_SOURCE] = "limit_source",
-    [FIELD_PERCENT] = "percent_of_limit",
-    [FIELD_CEILING_PLACE] = "ceiling_place",
-    [FIELD_CEILING] = "ceiling",
-    [FIELD_CEILING_SHARE] = "ceiling_share",
-    [FIELD_CEILING_FILL] = "ceiling_fill",
-    [FIELD_CEILING2_PLACE] = "ceiling2_place",
-    [FIELD_CEILING2] = "ceiling2",
-    [FIELD_LIMIT_BEFORE] = "limit_before",
-    [FIELD_LIMIT_AFTER] = "limit_after",
-    [FIELD_CARRIER] = "carrier",
-    [FIELD_CARRIER_DEVICE] = "carrier_device",
-    [FIELD_ORIGIN] = "origin",
-    [FIELD_STATUS] = "status",
-    [FIELD_CODE] = "code",
-    [FIELD_REASON] = "reason",
-    [FIELD_ELAPSED] = "elapsed_s",
-    [FIELD_STEAL] = "steal_percent",
-    [FIELD_INVOLUNTARY] = "ctx_involuntary",
-    [FIELD_MHZ_LOW] = "cpu_mhz_low",
-    [FIELD_MHZ_HIGH] = "cpu_mhz_high",
-    [FIELD_THROTTLE] = "throttle_events",
-    [FIELD_QUOTA] = "quota_throttled_ms",
-    [FIELD_QUOTA_PERCENT] = "quota_percent",
-    [FIELD_GPU_MHZ_LOW] = "gpu_clock_mhz_low",
-    [FIELD_GPU_MHZ_HIGH] = "gpu_clock_mhz_high",
-    [FIELD_GPU_TEMPERATURE] = "gpu_temperature_c",
-    [FIELD_GPU_WATTS] = "gpu_power_watts",
-    [FIELD_GPU_MEAN_WATTS] = "gpu_mean_watts",
-    [FIELD_GPU_ENERGY_S] = "gpu_energy_s",
-    [FIELD_CPU_WATTS] = "cpu_watts",
-    [FIELD_GPU_THROTTLE] = "gpu_throttle",
-    [FIELD_GPU_THROTTLED] = "gpu_throttled_ms",
-    [FIELD_DISTURBED] = "disturbed",
-    [FIELD_CASE] = "case",
-    [FIELD_REPEAT] = "repeat",
-    [FIELD_HOST] = "host",
-};
+#define FIELD_NAME(name, column) [FIELD_##name] = column,
+    ROW_FIELDS(FIELD_NAME)};
 
 const char *row_text(const struct report_rows *rows, size_t row, enum row_field field)
 {
@@ -135,6 +78,7 @@ static void list_params(struct report *r, struct report_bench *b)
     b->params = pool_alloc(&r->pool, most, sizeof(*b->params));
     b->follows = pool_alloc(&r->pool, most, sizeof(*b->follows));
     b->sought_by = pool_alloc(&r->pool, most, sizeof(*b->sought_by));
+    b->used = pool_alloc(&r->pool, most, sizeof(*b->used));
     for (size_t i = 0; i < r->n_runs; i++) {
         const struct table *t = b->rows[i].table;
 
@@ -145,6 +89,7 @@ static void list_params(struct report *r, struct report_bench *b)
     for (size_t k = 0; k < b->n_params; k++) {
         b->follows[k] = described_flag(b, b->params[k], COLUMN_OUTCOME);
         b->sought_by[k] = index_of_param(b, described_sought_by(b, b->params[k]));
+        b->used[k] = index_of_param(b, pool_text(&r->pool, "%s%s", b->params[k], ROW_USED));
     }
 }
 
@@ -248,7 +193,6 @@ static int build(struct report *r, char *error, size_t len)
         adopt_measured(r, &r->benches[i]);
         cases_find(r, &r->benches[i]);
     }
-    choices_unite(r);
     return 0;
 }
 

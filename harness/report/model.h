@@ -26,66 +26,47 @@
 #include "harness/exam/exam.h"
 #include "harness/store/run_folder.h"
 
+/* The columns that code reads by name. */
+#define ROW_FIELDS(X)                                                                              \
+    X(METRIC, "metric")                                                                            \
+    X(UNIT, "unit") X(VALUE, "value") X(SUSTAINED, "sustained") X(VALUE_IS, "value_is")            \
+        X(DIFFERS, "differs") X(MEAN, "mean") X(P05, "p05") X(P95, "p95") X(P999, "p999")          \
+            X(SAMPLES, "samples") X(LEVEL_LOW, "level_low") X(LEVEL_LOW_SHARE, "level_low_share")  \
+                X(LEVEL_HIGH, "level_high") X(LEVEL_HIGH_SHARE, "level_high_share") X(             \
+                    NOISE, "noise_kind") X(LIMIT, "limit") X(LIMIT_KIND, "limit_kind")             \
+                    X(LIMIT_LINK, "limit_link") X(LIMIT_SCOPE, "limit_scope") X(                   \
+                        LIMIT_RAISED_FROM, "limit_raised_from") X(LIMIT_SOURCE, "limit_source")    \
+                        X(PERCENT, "percent_of_limit") X(CEILING_PLACE, "ceiling_place") X(        \
+                            CEILING, "ceiling") X(CEILING_SHARE, "ceiling_share")                  \
+                            X(CEILING_FILL, "ceiling_fill") X(CEILING2_PLACE, "ceiling2_place") X( \
+                                CEILING2, "ceiling2") X(LIMIT_BEFORE, "limit_before")              \
+                                X(LIMIT_AFTER, "limit_after") X(CARRIER, "carrier") X(             \
+                                    CARRIER_DEVICE, "carrier_device") X(ORIGIN, "origin")          \
+                                    X(STATUS, "status") X(CODE, "code") X(REASON, "reason") X(     \
+                                        ELAPSED, "elapsed_s") X(STEAL, "steal_percent")            \
+                                        X(INVOLUNTARY, "ctx_involuntary") X(                       \
+                                            MHZ_LOW, "cpu_mhz_low") X(MHZ_HIGH, "cpu_mhz_high")    \
+                                            X(THROTTLE, "throttle_events") X(QUOTA,                \
+                                                                             "quota_throttled_ms") \
+                                                X(QUOTA_PERCENT, "quota_percent") X(               \
+                                                    GPU_MHZ_LOW, "gpu_clock_mhz_low")              \
+                                                    X(GPU_MHZ_HIGH, "gpu_clock_mhz_high")          \
+                                                        X(GPU_TEMPERATURE, "gpu_temperature_c") X( \
+                                                            GPU_WATTS, "gpu_power_watts")          \
+                                                            X(GPU_MEAN_WATTS, "gpu_mean_watts") X( \
+                                                                GPU_ENERGY_S, "gpu_energy_s")      \
+                                                                X(CPU_WATTS, "cpu_watts") X(       \
+                                                                    GPU_THROTTLE, "gpu_throttle")  \
+                                                                    X(GPU_THROTTLED,               \
+                                                                      "gpu_throttled_ms")          \
+                                                                        X(DISTURBED, "disturbed")  \
+                                                                            X(CASE, "case") X(     \
+                                                                                REPEAT, "repeat")  \
+                                                                                X(HOST, "host")
+
 enum row_field {
-    FIELD_METRIC,
-    FIELD_UNIT,
-    FIELD_VALUE,
-    FIELD_SUSTAINED,
-    FIELD_VALUE_IS,
-    FIELD_DIFFERS,
-    FIELD_MEAN,
-    FIELD_P05,
-    FIELD_P95,
-    FIELD_P999,
-    FIELD_SAMPLES,
-    FIELD_LEVEL_LOW,
-    FIELD_LEVEL_LOW_SHARE,
-    FIELD_LEVEL_HIGH,
-    FIELD_LEVEL_HIGH_SHARE,
-    FIELD_NOISE,
-    FIELD_LIMIT,
-    FIELD_LIMIT_KIND,
-    FIELD_LIMIT_LINK,
-    FIELD_LIMIT_SCOPE,
-    FIELD_LIMIT_RAISED_FROM,
-    FIELD_LIMIT_SOURCE,
-    FIELD_PERCENT,
-    FIELD_CEILING_PLACE,
-    FIELD_CEILING,
-    FIELD_CEILING_SHARE,
-    FIELD_CEILING_FILL,
-    FIELD_CEILING2_PLACE,
-    FIELD_CEILING2,
-    FIELD_LIMIT_BEFORE,
-    FIELD_LIMIT_AFTER,
-    FIELD_CARRIER,
-    FIELD_CARRIER_DEVICE,
-    FIELD_ORIGIN,
-    FIELD_STATUS,
-    FIELD_CODE,
-    FIELD_REASON,
-    FIELD_ELAPSED,
-    FIELD_STEAL,
-    FIELD_INVOLUNTARY,
-    FIELD_MHZ_LOW,
-    FIELD_MHZ_HIGH,
-    FIELD_THROTTLE,
-    FIELD_QUOTA,
-    FIELD_QUOTA_PERCENT,
-    FIELD_GPU_MHZ_LOW,
-    FIELD_GPU_MHZ_HIGH,
-    FIELD_GPU_TEMPERATURE,
-    FIELD_GPU_WATTS,
-    FIELD_GPU_MEAN_WATTS,
-    FIELD_GPU_ENERGY_S,
-    FIELD_CPU_WATTS,
-    FIELD_GPU_THROTTLE,
-    FIELD_GPU_THROTTLED,
-    FIELD_DISTURBED,
-    FIELD_CASE,
-    FIELD_REPEAT,
-    FIELD_HOST,
-    FIELDS
+#define FIELD_NUMBER(name, column) FIELD_##name,
+    ROW_FIELDS(FIELD_NUMBER) FIELDS
 };
 
 /* The rows of one benchmark in one run; table is NULL where that run has none. */
@@ -140,10 +121,13 @@ struct report_point {
 };
 
 struct report_case {
-    const char *const *params; /* texts, in the order of the benchmark's parameters */
+    /* Texts, in the order of the benchmark's parameters: as people read them, what was used where it
+     * was left to the benchmark ("" where launches differ) */
+    const char *const *params;
     const char *metric, *unit;
     struct report_point *points; /* one a run */
     bool more_is_better;         /* of its values: by its metric, or else by its unit */
+    const char *const *asked;    /* the same as requested, which makes the case; "": left */
 };
 
 /* What the benchmarks of the runs said of their rows: described.h. */
@@ -169,8 +153,9 @@ struct report_bench {
     const struct bench_rows *described; /* never NULL */
     const char **params;                /* names */
     bool *follows; /* one a parameter: it follows from others, and makes no case */
-    /* the same: the parameter that makes it an outcome where that is set; n_params: none */
-    size_t *sought_by;
+    /* the same: the parameter that makes it an outcome where that was asked for, and the one that
+     * says what was chosen for it; n_params: none */
+    size_t *sought_by, *used;
     size_t n_params;
     struct report_rows *rows; /* one a run */
     struct report_case *cases;

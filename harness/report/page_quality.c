@@ -55,7 +55,7 @@ static struct cell *line(struct listing *l, const struct report_bench *b,
     return cells + 4;
 }
 
-/* Calls fn for each row of each case. */
+/* Calls fn for each row, with the first case that it is of: a launch that died is of several. */
 typedef void row_fn(struct listing *l, const struct report_bench *b, const struct report_case *c,
                     size_t run, const size_t *row);
 
@@ -63,10 +63,30 @@ static void each_row(struct listing *l, row_fn *fn)
 {
     for (size_t run = 0; run < l->page->r->n_runs; run++)
         for (const struct report_bench *b = l->page->r->benches;
+             b < l->page->r->benches + l->page->r->n_benches; b++) {
+            const struct table *t = b->rows[run].table;
+            bool *told = pool_alloc(&l->page->r->pool, t ? t->n_rows : 0, sizeof(*told));
+
+            for (const struct report_case *c = b->cases; c < b->cases + b->n_cases; c++)
+                for (size_t i = 0; i < c->points[run].n_rows; i++) {
+                    const size_t *row = &c->points[run].rows[i];
+
+                    if (!told[*row])
+                        fn(l, b, c, run, row);
+                    told[*row] = true;
+                }
+        }
+}
+
+/* The same for each case, with its first row. */
+static void each_case(struct listing *l, row_fn *fn)
+{
+    for (size_t run = 0; run < l->page->r->n_runs; run++)
+        for (const struct report_bench *b = l->page->r->benches;
              b < l->page->r->benches + l->page->r->n_benches; b++)
             for (const struct report_case *c = b->cases; c < b->cases + b->n_cases; c++)
-                for (size_t i = 0; i < c->points[run].n_rows; i++)
-                    fn(l, b, c, run, &c->points[run].rows[i]);
+                if (c->points[run].n_rows)
+                    fn(l, b, c, run, c->points[run].rows);
 }
 
 #define C(name)                                                                                    \
@@ -148,28 +168,32 @@ static void add_levels(struct listing *l, const struct report_bench *b, const st
                        size_t run, const size_t *row)
 {
     const struct report_point *p = &c->points[run];
-    struct cell *cells = p->two == TWO_NOT || row != p->rows ? NULL : line(l, b, c, run, NULL);
+    struct pool *pool = &l->page->r->pool;
+    struct cell *cells = p->two == TWO_NOT ? NULL : line(l, b, c, run, NULL);
 
+    (void)row;
     if (!cells)
         return;
     cells[0] = cell_text(p->two == TWO_LAUNCHES ? "launches" : "samples of a launch");
-    cells[1] = cell_value(p->levels.low, c->unit);
+    cells[1] = cell_text(pool_text(pool, "%s %s", document_number(pool, p->levels.low), c->unit));
     cells[2] = cell_share(100 * p->levels.share_low, false);
-    cells[3] = cell_value(p->levels.high, c->unit);
+    cells[3] = cell_text(pool_text(pool, "%s %s", document_number(pool, p->levels.high), c->unit));
     cells[4] = cell_share(100 * p->levels.share_high, false);
 }
 
 static void add_choice(struct listing *l, const struct report_bench *b, const struct report_case *c,
                        size_t run, const size_t *row)
 {
-    const char *chose = row == c->points[run].rows ? c->points[run].chose : NULL;
-    struct cell *cells = chose && *chose ? line(l, b, c, run, NULL) : NULL;
+    const char *chose = c->points[run].chose;
+    struct cell *cells = *chose ? line(l, b, c, run, NULL) : NULL;
 
+    (void)row;
     if (cells)
         cells[0] = cell_text(chose);
 }
 
-/* ---- the noise ledger: one value, or the two ends of a range; columns without any are not shown */
+/* ---- the noise ledger: one value, or the two ends of a range; what is 0 or unknown in all of its
+ * rows is not shown */
 
 static const enum row_field ledger[][2] = {{FIELD_STEAL, FIELD_STEAL},
                                            {FIELD_INVOLUNTARY, FIELD_INVOLUNTARY},
@@ -185,18 +209,33 @@ static void add_ledger(struct listing *l, const struct report_bench *b, const st
                        size_t run, const size_t *row)
 {
     const struct report_rows *rows = &b->rows[run];
+    struct pool *pool = &l->page->r->pool;
     const char *by = row_text(rows, *row, FIELD_DISTURBED);
     struct cell *cells = *by ? line(l, b, c, run, row) : NULL;
 
-    for (size_t i = 0; cells && i < sizeof(ledger) / sizeof(*ledger); i++) {
-        double low = row_number(rows, *row, ledger[i][0]),
-               high = row_number(rows, *row, ledger[i][1]);
+    if (!cells)
+        return;
+    cells[0] = cell_text(by);
+    for (size_t i = 0; i < sizeof(ledger) / sizeof(*ledger); i++) {
+        const char *low = row_text(rows, *row, ledger[i][0]),
+                   *high = row_text(rows, *row, ledger[i][1]);
 
-        cells[0] = cell_text(by);
-        if (high > 0)
-            cells[1 + i] = low < high
-                               ? cell_text(pool_text(&l->page->r->pool, "%.4g to %.4g", low, high))
-                               : cell_value(high, "");
+        low = *low ? document_number(pool, row_number(rows, *row, ledger[i][0])) : "";
+        high = *high ? document_number(pool, row_number(rows, *row, ledger[i][1])) : low;
+        cells[1 + i] =
+            cell_text(!*low || !strcmp(low, high) ? high : pool_text(pool, "%s to %s", low, high));
+    }
+}
+
+static void hide_zeros(const struct document_table *t)
+{
+    for (size_t i = 0; i < sizeof(ledger) / sizeof(*ledger); i++) {
+        bool any = false;
+
+        for (const struct document_row *r = t->rows; r; r = r->next)
+            any = any || (*r->cells[5 + i].text && strcmp(r->cells[5 + i].text, "0") != 0);
+        for (struct document_row *r = t->rows; r && !any; r = r->next)
+            r->cells[5 + i].text = "";
     }
 }
 
@@ -207,32 +246,34 @@ void page_quality(const struct page *page)
     static const struct document_column lacks[] = {WHICH, C("status"), C("reason"),
                                                    N("rows like it")},
                                         levels[] = {WHICH,     C("what falls on two"),
-                                                    C("low"),  C("how often"),
-                                                    C("high"), C("how often")},
+                                                    N("low"),  C("how often"),
+                                                    N("high"), C("how often")},
                                         choices[] = {WHICH,
                                                      C("what its launches chose by themselves")},
                                         disturbed[] = {WHICH,
                                                        C("by"),
-                                                       C("steal, %"),
-                                                       C("pushed off a CPU"),
-                                                       C("clock, MHz"),
-                                                       C("throttled, times"),
-                                                       C("quota, ms"),
-                                                       C("GPU clock, MHz"),
-                                                       C("GPU, \302\260C"),
-                                                       C("GPU, W"),
-                                                       C("GPU held back, ms")};
+                                                       N("steal, %"),
+                                                       N("pushed off a CPU"),
+                                                       N("clock, MHz"),
+                                                       N("throttled, times"),
+                                                       N("quota, ms"),
+                                                       N("GPU clock, MHz"),
+                                                       N("GPU, \302\260C"),
+                                                       N("GPU, W"),
+                                                       N("GPU held back, ms")};
     static const struct {
         const char *title, *nothing;
         const struct document_column *columns;
         size_t n;
+        void (*each)(struct listing *l, row_fn *fn);
         row_fn *add;
     } tables[] = {
-        {"Rows without a value", "Every row has a value.", COLUMNS(lacks), add_lack},
-        {"Cases on two levels", "No case falls on two levels.", COLUMNS(levels), add_levels},
-        {"Cases whose launches chose differently", NULL, COLUMNS(choices), add_choice},
+        {"Rows without a value", "Every row has a value.", COLUMNS(lacks), each_row, add_lack},
+        {"Cases on two levels", "No case falls on two levels.", COLUMNS(levels), each_case,
+         add_levels},
+        {"Cases whose launches chose differently", NULL, COLUMNS(choices), each_case, add_choice},
         {"Noise ledger: rows that were disturbed", "Nothing was seen that disturbed a row.",
-         COLUMNS(disturbed), add_ledger}};
+         COLUMNS(disturbed), each_row, add_ledger}};
     struct document *d = document_new(&page->r->pool);
 
     page_fold(page, "quality", "Quality: what disturbed it, what has no value");
@@ -240,7 +281,9 @@ void page_quality(const struct page *page)
     for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++) {
         struct listing l = {page, d, tables[i].title, tables[i].columns, tables[i].n, NULL, 0};
 
-        each_row(&l, tables[i].add);
+        tables[i].each(&l, tables[i].add);
+        if (l.t && tables[i].add == add_ledger)
+            hide_zeros(l.t);
         end(&l, tables[i].nothing);
     }
     document_write_html(d, page->out);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "core/row.h"
 #include "core/units.h"
 #include "harness/report/described.h"
 
@@ -45,6 +46,15 @@ const char *show_origin(struct pool *pool, const char *origin)
     if (!strcmp(origin, "measured"))
         return "";
     return pool_text(pool, " (%s)", *origin ? origin : "origin unknown");
+}
+
+const char *show_column(struct pool *pool, const struct report_bench *b, size_t param)
+{
+    const char *name = b->params[param];
+
+    if (!described_flag(b, name, COLUMN_USED))
+        return name;
+    return pool_text(pool, "%.*s", (int)(strlen(name) - strlen(ROW_USED)), name);
 }
 
 const char *show_param(struct pool *pool, const struct report_bench *b, size_t param,
@@ -105,6 +115,8 @@ bool show_tells_apart(const struct report_bench *b, const struct report_case *c,
 {
     size_t cases, others = count_others(b, c, param, false, &cases);
 
+    if (described_flag(b, b->params[param], COLUMN_USED)) /* the option's own column shows it */
+        return false;
     if (cases == 1)
         others = count_others(b, c, param, true, &cases);
     return cases == 1 || (others && !b->follows[param]);

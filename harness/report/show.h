@@ -23,6 +23,8 @@ const char *show_count(struct pool *pool, size_t n, const char *thing); /* "1 ro
 /* " (simulated)", behind a value that was not measured; "" behind one that was. */
 const char *show_origin(struct pool *pool, const char *origin);
 
+/* A column's name; that of what was chosen is the option's: isa of isa_used. */
+const char *show_column(struct pool *pool, const struct report_bench *b, size_t param);
 /* A parameter's value: 65536 as 64K where the benchmark's hint says that it is a size in bytes. */
 const char *show_param(struct pool *pool, const struct report_bench *b, size_t param,
                        const char *text);

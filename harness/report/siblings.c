@@ -26,18 +26,6 @@ static bool is_measured(const struct look *l, const struct report_case *c)
     return p->n_values && p->value > 0 && !point_is_wrong(p);
 }
 
-/* Those in which a case that was refused may differ: it lacks what a launch chooses by itself,
- * such as a NUMA node. */
-static const char *free_columns(const struct look *l)
-{
-    const char *text = l->rule->but ? l->rule->but : "";
-
-    for (size_t i = 0; i < l->b->n_params; i++)
-        if (described_left_by(l->b, l->b->params[i]))
-            text = pool_text(&l->r->pool, "%s %s", text, l->b->params[i]);
-    return text;
-}
-
 /* The one case that the rule holds this one against; NULL: it was not measured. */
 static const struct report_case *find_against(const struct look *l, const struct report_case *c,
                                               const char *but)
@@ -205,7 +193,7 @@ static void take(const struct look *l, struct sibling *s, const struct compariso
 
 static void find_absent(const struct look *l, struct siblings *out, size_t first)
 {
-    const char *but = l->rule->refused ? free_columns(l) : "";
+    const char *but = l->rule->but ? l->rule->but : "";
 
     for (size_t i = 0; i < l->b->n_cases && l->rule->refused && l->rule->absent; i++) {
         const struct report_case *c = &l->b->cases[i];

@@ -34,11 +34,10 @@ static bool is_left(const char *arguments, const char *column, const char *def)
 /* The one value that these rows tell; "": none does, or they differ. */
 static const char *agreed(const struct table *t, size_t first, size_t n, const char *column)
 {
-    size_t at = table_column(t, column);
     const char *value = "";
 
     for (size_t row = first; row < first + n; row++) {
-        const char *cell = table_cell(t, row, at);
+        const char *cell = table_param(t, row, column);
         if (*cell && *value && strcmp(cell, value) != 0)
             return "";
         value = *cell ? cell : value;
@@ -104,7 +103,7 @@ static bool tells_any(const struct bench_info *b, const struct table *t, size_t 
 
     for (size_t i = 0; b->options[i].name; i++)
         for (size_t row = first; b->options[i].flags & OPT_KEPT && row < first + n; row++)
-            if (column_of(&b->options[i], column) && *table_text(t, row, column))
+            if (column_of(&b->options[i], column) && *table_param(t, row, column))
                 return true;
     return false;
 }

@@ -65,11 +65,14 @@ static void print_hosts(const struct launching *g, FILE *out)
     fputc(',', out);
 }
 
-/* The value of one parameter in the launch's arguments ("--size 4096"); "" when it is not there. */
+/* The value of one parameter in what the launch was given ("--size 4096"); "" when it is not there,
+ * and where an earlier launch chose it. */
 static const char *given_value(const struct launching *g, const char *option)
 {
     size_t n = strlen(option);
 
+    if (argument_value(g->kept, option, &(size_t){0}))
+        return "";
     for (size_t i = 1; g->argv[i]; i++) {
         const char *word = g->argv[i];
         if (strncmp(word, "--", 2) || strncmp(word + 2, option, n))
@@ -110,10 +113,17 @@ static void print_failed_row(struct launching *g, const char *code, const char *
         for (char *at = option; (at = strchr(at, '_')) != NULL;)
             *at = '-';
         const char *value = given_value(g, option);
-        for (size_t k = 0; !*value && k < g->bench->n_own; k++)
-            if (!strcmp(g->bench->options[k].name, option) && !strchr(g->bench->defaults[k], ',') &&
-                option_applies(g->bench, &g->bench->options[k], g->l->arguments))
-                value = g->bench->defaults[k];
+        for (size_t k = 0; k < b->n_own; k++) {
+            const struct opt *opt = &b->options[k];
+            bool given = *value;
+
+            if (strcmp(opt->name, option) != 0)
+                continue;
+            if (!given && !strchr(b->defaults[k], ',') && option_applies(b, opt, g->l->arguments))
+                value = b->defaults[k];
+            if (*value && opt_is_left(opt, value, given))
+                value = ROW_LEFT;
+        }
         row.params[i] = value;
     }
     if (launch_has_pair(g->l))
@@ -123,6 +133,9 @@ static void print_failed_row(struct launching *g, const char *code, const char *
     else
         gethostname(host, sizeof(host) - 1);
     snprintf(number, sizeof(number), "%u", g->l->case_number);
+    row.bench = b->name;
+    row.label = g->l->arguments;
+    row.machine = launch_has_hosts(g->l) ? "" : g->c->machine;
     row.origin = origin_of(g);
     row.status = "failed";
     row.code = code;
@@ -210,6 +223,18 @@ static const char *limit_cell(const struct joined_limit *limit, const char *colu
     return text[0] ? text : NULL;
 }
 
+/* Is it an option that may be left to the benchmark? */
+static bool has_used(const struct bench_info *b, const char *column)
+{
+    char used[64];
+
+    snprintf(used, sizeof(used), "%s%s", column, ROW_USED);
+    for (size_t i = 0; i < b->n_columns; i++)
+        if (!strcmp(b->columns[i], used))
+            return true;
+    return false;
+}
+
 /* What the harness fills in for a column of a row; NULL: the benchmark's own value stays. `limit`
  * is NULL where none was joined. */
 static const char *filled(const struct launching *g, const struct joined_limit *limit,
@@ -218,6 +243,8 @@ static const char *filled(const struct launching *g, const struct joined_limit *
     text[0] = 0;
     if (!strcmp(column, "run"))
         return g->c->run;
+    if (!strcmp(column, "machine")) /* of a launch on hosts it is another's */
+        return launch_has_hosts(g->l) ? NULL : g->c->machine;
     if (!strcmp(column, "case"))
         snprintf(text, len, "%u", g->l->case_number);
     else if (!strcmp(column, "repeat"))
@@ -226,6 +253,8 @@ static const char *filled(const struct launching *g, const struct joined_limit *
         snprintf(text, len, "%.3f", (double)g->out->child_ns * 1e-9);
     else if (!strcmp(column, "process_cases") && g->shares)
         snprintf(text, len, "%u", g->before);
+    else if (argument_value(g->kept, column, &(size_t){0}) && has_used(g->bench, column))
+        snprintf(text, len, "%s", ROW_LEFT); /* the plan leaves it to the benchmark */
     else if (limit)
         return limit_cell(limit, column, text, len);
     return text[0] ? text : NULL;

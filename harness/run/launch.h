@@ -102,6 +102,7 @@ struct launch_context {
     const struct bench_list *benches;
     const char *run; /* the run's name */
     uint64_t seed;
+    const char *machine;  /* its processor; "" */
     double cores;         /* of the whole machine; 0: not known */
     const json_t *limits; /* of this machine, see limits_row.h; NULL: none */
     const struct hosts_run

@@ -513,6 +513,7 @@ static int run_launches(struct run *r)
                                      .run = r->name,
                                      .seed = r->options.seed,
                                      .limits = json_object_get(r->meta, "limits"),
+                                     .machine = run_meta_processor(r->meta),
                                      .cores = run_meta_cores(r->meta),
                                      .hosts = &r->hosts,
                                      .batches = &r->batches,
@@ -658,7 +659,8 @@ static int show_results(struct run *r, int status)
     err = report_make(runs, 1, NULL, error, sizeof(error));
     if (err) {
         fprintf(stderr,
-                "plumb run: no report: %s; the run is kept; to make its report: %s report %s\n",
+                "plumb run: the report is not complete: %s; the run is kept; to make it again: %s "
+                "report %s\n",
                 error, program_invocation_name, r->path);
         return status == EXIT_GOOD ? EXIT_INCOMPLETE : status;
     }

@@ -58,7 +58,8 @@ uint64_t run_meta_seed(const json_t *meta);
 const char *run_meta_processes(const json_t *meta);
 /* Does a GPU of this machine serve one process at a time? */
 bool run_meta_gpus_alone(const json_t *meta);
-double run_meta_cores(const json_t *meta); /* of the whole machine; 0 when not known */
+double run_meta_cores(const json_t *meta);          /* of the whole machine; 0 when not known */
+const char *run_meta_processor(const json_t *meta); /* by its name; "" when not known */
 
 /* Are this program and this host those of the run? 0, or -ESTALE with error: one run never mixes
  * two builds or two machines. */

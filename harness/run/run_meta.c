@@ -129,6 +129,14 @@ uint64_t run_meta_seed(const json_t *meta)
     return (uint64_t)json_integer_value(json_object_get(meta, "seed"));
 }
 
+const char *run_meta_processor(const json_t *meta)
+{
+    const char *model = json_string_value(
+        json_object_get(json_object_get(json_object_get(meta, "machine"), "cpu"), "model"));
+
+    return model ? model : "";
+}
+
 double run_meta_cores(const json_t *meta)
 {
     const json_t *cpu = json_object_get(json_object_get(meta, "machine"), "cpu");

@@ -60,7 +60,7 @@ near()
 @test "the best of the heuristics' answers, with the gap" {
     machine 'gemm_best_candidate = 3' 'gemm_best_factor = 1.08' 'gemm_candidates = 6'
     exits 0 gemm --size 64 --dtype f16,int8 --library cublaslt,cublaslt-best
-    [ "$(cells library | paste -sd ' ')" = "cublaslt cublaslt-best cublaslt cublaslt-best" ]
+    [ "$(cells library_used | paste -sd ' ')" = "cublaslt cublaslt-best cublaslt cublaslt-best" ]
     near 2 2.16 4 4.32
     [ "$(cells reason | grep -c ' 6, [78][.0-9]* % .* algo .* algo ')" -eq 2 ]
     [ "$(cells evidence | sed 's/.*algo/algo/' | sort -u | wc -l)" -ge 2 ]
@@ -98,7 +98,7 @@ near()
 @test "host and GPU in one sweep: each with its own libraries" {
     gemm --size 64 --dtype f64 --device host,cuda --library openblas,cublaslt
     [ "$(cells device | paste -sd ' ')" = "host cuda:0" ]
-    [ "$(cells library | paste -sd ' ')" = "openblas cublaslt" ]
+    [ "$(cells library_used | paste -sd ' ')" = "openblas cublaslt" ]
     gemm --size 64 --dtype f64 --library openblas
     row skipped 'openblas *--library auto'
 }

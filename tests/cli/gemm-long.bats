@@ -11,7 +11,7 @@ load gemm
     needs_library onednn openblas
     last=$(awk '/Cpus_allowed_list/ { n = split($2, part, /[,-]/); print part[n] }' /proc/self/status)
     taskset -c "$last" "$bin" --csv --budget 300ms --warmup 100ms --dtype f32 --library onednn,openblas --size 256 >"$out"
-    [ "$(cells threads | sort -u)" = 1 ]
+    [ "$(cells threads_used | sort -u)" = 1 ]
     [ "$(cells cpus | sort -u)" = "$last" ]
     [ "$(cells evidence | grep -c "^CPU time on $last: 0[.][0-9]*[1-9]")" -eq 2 ]
     [ "$cpus" -ge 2 ] || skip "one CPU"

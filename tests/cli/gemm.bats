@@ -13,7 +13,7 @@ load gemm
     [ "$(cells n | sort -u | paste -sd ' ')" = "17 96" ]
     [ "$(cells k | sort -u | paste -sd ' ')" = "128 65" ]
     [ "$(cells dtype | paste -sd ' ')" = "f32 f32 f64 f64 int8 int8" ]
-    [ "$(cells library | paste -sd ' ')" = "onednn onednn openblas openblas onednn onednn" ]
+    [ "$(cells library_used | paste -sd ' ')" = "onednn onednn openblas openblas onednn onednn" ]
     [ "$(cells accumulate | paste -sd ' ')" = "f32 f32 f64 f64 s32 s32" ]
     [ "$(cells unit | paste -sd ' ')" = "TFLOP/s TFLOP/s TFLOP/s TFLOP/s TOP/s TOP/s" ]
     [ "$(cells limit_kind | sort -u)" = measured ]

@@ -12,7 +12,7 @@ load history
     python3 "$top/tests/tools/make-history.py" rows --runs 40 --step onednn@30=0.8 --column kernel@30=3.4.1
     told 0 'avx512_core to 3.4.1' "$plumb" history rows
     # what the benchmark chose where it was left to it: no other case, but no secret
-    python3 "$top/tests/tools/make-history.py" chosen --runs 40 --step triad@28=0.9 --column isa@28=avx2
+    python3 "$top/tests/tools/make-history.py" chosen --runs 40 --step triad@28=0.9 --column isa_used@28=avx2
     sed -i 's/"commit": "1234ab1"/"commit": "1234ab0"/' chosen/*/run.json
     told 0 ' isa: avx512 to avx2' "$plumb" history chosen
     # CSV, JSON and the page have the same

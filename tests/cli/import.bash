@@ -36,7 +36,7 @@ here()
         done
     } >here/net.csv
     cat >here/run.json <<'END'
-{"schema": 2, "run": "here", "suite": "s", "state": "complete", "started_utc": "2026-01-01T00:00:00Z"}
+{"schema": 3, "run": "here", "suite": "s", "state": "complete", "started_utc": "2026-01-01T00:00:00Z"}
 END
 }
 

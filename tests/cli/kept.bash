@@ -45,7 +45,7 @@ units_of() { # units_of RUN: of each case the vector units that its launches too
 import collections, csv, sys
 units = collections.defaultdict(set)
 for row in csv.DictReader(open(f"{sys.argv[1]}/memory.csv")):
-    units[int(row["case"])].add(row["isa"])
+    units[int(row["case"])].add(row["isa_used"])
 for case in sorted(units):
     print(case, *sorted(units[case]))
 END

@@ -60,14 +60,15 @@ def memory(n):
         size = sizes[i // 6 % 18]
         threads = 2 + i // 108
         yield "memory", {"op": op, "dtype": "f64", "stores": "regular", "pages": "thp", "threads": threads, "node": "any",
-                         "memory_node": "local", "size": size, "level": "DRAM", "isa": "avx512", "working_set": size,
+                         "memory_node": "local", "size": size, "level": "auto", "level_used": "DRAM", "isa": "auto",
+                         "isa_used": "avx512", "working_set": size,
                          "bytes_rule": "stream", "write_allocate": "yes"}, "bandwidth", "GB/s", 20 + i, f"{op} {size}", {}
 
 
 def gemm(n):
     for i in range(n):
         m, dtype = 256 * (i // 4 + 1), ("f32", "bf16", "int8", "f64")[i % 4]
-        yield "gemm", {"dtype": dtype, "library": "onednn", "threads": 64, "m": m, "n": m, "k": m, "accumulate": "f32",
+        yield "gemm", {"dtype": dtype, "library": "onednn", "threads": "auto", "threads_used": 64, "m": m, "n": m, "k": m, "accumulate": "f32",
                        "cpus": "0-63", "kernel": "avx512"}, "throughput", "TFLOP/s", 2 + .1 * i, f"{dtype} {m}", {}
 
 
@@ -150,7 +151,7 @@ class Maker:
         for text in self.matching(o.value, name):
             row["value"] = text
         for text in self.matching(o.isa, name):
-            row["isa"] = text
+            row["isa_used"] = text
         state = ("failed" if self.matching(o.fail, name) else "skipped" if self.matching(o.skip, name) else "")
         if state:
             for column in self.columns:
@@ -219,7 +220,7 @@ def main():
     parser.add_argument("--machine", choices=("bare", "guest"), default="bare")
     parser.add_argument("--origin", default="measured")
     parser.add_argument("--margin", default="", help="of every case, as the suite says it: 0.02")
-    parser.add_argument("--schema", type=int, default=2)
+    parser.add_argument("--schema", type=int, default=3)
     parser.add_argument("--empty", action="store_true", help="no row at all")
     for name in ("shift", "fail", "skip", "drop", "value", "isa", "fact", "steal"):
         parser.add_argument("--" + name, action="append", default=[])

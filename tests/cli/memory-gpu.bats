@@ -58,7 +58,7 @@ all_good()
     all_good
     [ "$(cells op | uniq | paste -sd ' ')" = "read write copy scale add triad" ]
     [ "$(cells launch | sort | uniq -c | awk '{ print $1, $2 }' | paste -sd ' ')" = "6 plain 6 tuned" ]
-    [ "$(cells level | sort -u)" = HBM ]
+    [ "$(cells level_used | sort -u)" = HBM ]
     while read -r launch value shape; do
         if [ "$launch" = tuned ]; then
             near "$value" 12
@@ -81,7 +81,7 @@ all_good()
     simulate "$machine.small"
     memory --op read,copy,triad --dtype f32,f64 --size 192K
     all_good
-    [ "$(cells level | sort -u)" = L2 ]
+    [ "$(cells level_used | sort -u)" = L2 ]
     while read -r launch value shape; do
         [ "$launch" = plain ] || near "$value" 40
         [ "$launch" = tuned ] || near "$value" 20 # 1024 threads with 16 bytes in flight are half of what it takes
@@ -94,7 +94,7 @@ all_good()
     memory --op latency --size 16K,128K,6M
     all_good
     [ "$(cells metric | sort -u)" = latency ]
-    [ "$(cells level | paste -sd ,)" = "L1,,HBM" ]
+    [ "$(cells level_used | paste -sd ,)" = "L1,,HBM" ]
     alike launch "" engine "" dtype ""
     near "$(cells value | sed -n 1p)" 30
     near "$(cells value | sed -n 2p)" 200

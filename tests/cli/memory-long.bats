@@ -10,7 +10,7 @@ load memory
 @test "stores: whether the lines that are written are read before is a column" {
     exits 0 memory --op triad --stores regular,nt --size 64M
     [ "$(cells stores | paste -sd ' ')" = "regular nt" ]
-    if [ "$(cells level | sort -u)" != "" ]; then
+    if [ "$(cells level_used | sort -u)" != "" ]; then
         [ "$(cells write_allocate | paste -sd ' ')" = "yes no" ]
     fi
     HWLOC_SYNTHETIC=$two_nodes memory --op copy --size 16K
@@ -29,7 +29,7 @@ load memory
 
 @test "threads: 0 is one a core, and the row says how many" {
     exits 0 memory --op write --size 1M --threads 0
-    cells threads | awk -v cpus="$cpus" '!($1 >= 1 && $1 <= cpus) { exit 1 }'
+    cells threads_used | awk -v cpus="$cpus" '!($1 >= 1 && $1 <= cpus) { exit 1 }'
 }
 
 @test "pages: evidence of what was given, and a remark where it is not what was asked" {
@@ -75,7 +75,7 @@ END
 @test "level: chooses a size that this level serves, on machines with other caches another one" {
     # A thread has 32 KiB of L1, 1 MiB of L2 and, of an L3 for two, 4 MiB.
     HWLOC_SYNTHETIC=$two_nodes memory --op write --level L1,L2,L3,DRAM
-    [ "$(cells level | paste -sd ' ')" = "L1 L2 L3 DRAM" ]
+    [ "$(cells level_used | paste -sd ' ')" = "L1 L2 L3 DRAM" ]
     [ "$(cells working_set | paste -sd ' ')" = "16384 262144 4194304 67108864" ]
     [ "$(cells size | sort -u)" = "" ] # it is no size that somebody named
     HWLOC_SYNTHETIC=$two_nodes memory --op latency --level L2
@@ -87,7 +87,7 @@ END
     [[ $(cells reason) == *"L4 cache"* ]]
     HWLOC_SYNTHETIC="pack:1 core:2 pu:1" memory --op write --level DRAM
     [[ $(cells reason) == *"no cache "* ]]
-    [ "$(cells level)" = "" ]
+    [ "$(cells level_used)" = "" ]
     warned 2 "'--size' *--level" memory --op write --level L2 --size 1M
 }
 

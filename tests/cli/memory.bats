@@ -37,7 +37,7 @@ limits_agree() {
 @test "latency: nanoseconds of one dependent load, rising with the size, no limit" {
     exits 0 memory --op latency --size 16K,64M --threads 0
     [ "$(cells metric | paste -sd ' ')" = "latency latency_page_by_page latency latency_page_by_page" ]
-    alike unit ns threads 1 dtype "" limit ""
+    alike unit ns threads_used 1 dtype "" limit ""
     cells value | awk 'NR == 1 { l1 = $1 } NR == 3 { far = $1 } END { exit !(l1 > 0.1 && far > 3 * l1) }'
     [ "$(cells hardware_pages | head -n 1)" = "" ] # too little memory to tell
 }
@@ -54,9 +54,9 @@ limits_agree() {
 
 @test "levels: by the working set of a thread against the caches that hwloc sees" {
     HWLOC_SYNTHETIC=$two_nodes memory --op write --size 16K,512K,4M,16M
-    [ "$(cells level | paste -sd ' ')" = "L1 L2 L3 DRAM" ]
+    [ "$(cells level_used | paste -sd ' ')" = "L1 L2 L3 DRAM" ]
     HWLOC_SYNTHETIC="pack:1 core:2 pu:1" memory --op write --size 16K
-    [ "$(cells level)" = "" ]
+    [ "$(cells level_used)" = "" ]
 }
 
 @test "nodes: remote memory is bound to the other node, or the row says why not" {

@@ -37,7 +37,7 @@ END
     rm -r r
     mkdir r
     cat > r/run.json <<'END'
-{"schema": 2, "run": "r", "suite": "net", "config": "", "seed": 1, "state": "complete", "machine": {}, "limits": [], "library_settings": {"OPENBLAS_CORETYPE": "Haswell <b>"}}
+{"schema": 3, "run": "r", "suite": "net", "config": "", "seed": 1, "state": "complete", "machine": {}, "limits": [], "library_settings": {"OPENBLAS_CORETYPE": "Haswell <b>"}}
 END
     python3 - "$top" <<'END'
 import csv, json, sys

@@ -111,7 +111,7 @@ END
     for i in 1 2; do
         "$plumb" run "$work/t.yaml" --out "$work/runs/r$i" >"$work/run$i" 2>&1 || [ $? -le 1 ] || cat "$work/run$i"
     done
-    grep -q '"schema": 2' "$work/runs/r1/run.json"
+    grep -q '"schema": 3' "$work/runs/r1/run.json"
     write "$work/runs/r1" "$work/runs/r2"
     judge r1 r2
     ask history . --all --json

@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed);
 
-#define META "{\"schema\": 2, \"run\": \"a\", \"machine\": {\"cpu\": {\"cores\": 2}}}"
+#define META "{\"schema\": 3, \"run\": \"a\", \"machine\": {\"cpu\": {\"cores\": 2}}}"
 
 static char root[64], runs[2][80];
 

@@ -158,7 +158,7 @@ class Maker:
                   {"name": "eth0", "speed_mbps": 1000, "addresses": [f"10.0.0.{i}"]}, {"name": "mlx5_0:1", "speed_mbps": 100000, "addresses": []}]}
                  for i in range(1, 9)]
         with open(os.path.join(self.options.folder, "run.json"), "w", encoding="utf-8") as out:
-            json.dump({"schema": 2, "run": self.options.name, "suite": "cluster", "config": "", "seed": 1, "state": "complete",
+            json.dump({"schema": 3, "run": self.options.name, "suite": "cluster", "config": "", "seed": 1, "state": "complete",
                        "started_utc": "2026-01-02T03:00:00Z", "machine": {"host": {"hostname": "node1"}}, "limits": [],
                        "benchmarks": told(("allreduce", "gemm", "memory", "net", "step")), "hosts": {"launcher": "ssh", "list": hosts}}, out, indent=1)
 

@@ -160,8 +160,8 @@ class Maker:
         level = ("L1" if each <= 32768 else "L2" if each <= 1048576 else
                  "L3" if size <= 33554432 else "DRAM")
         params = {"op": op, "dtype": dtype, "stores": store, "pages": page, "threads": thread,
-                  "node": "any", "memory_node": "local", "size": size, "level": level,
-                  "isa": "avx512", "working_set": size - size % 192, "bytes_rule": "stream",
+                  "node": "any", "memory_node": "local", "size": size, "level": "auto",
+                  "level_used": level, "isa": "auto", "isa_used": "avx512", "working_set": size - size % 192, "bytes_rule": "stream",
                   "write_allocate": "yes" if store == "regular" else "no"}
         ns = {"L1": 1.2, "L2": 4.1, "L3": 14, "DRAM": 96}[level]
         peak = {"L1": 210, "L2": 95, "L3": 48, "DRAM": 16}[level] * thread
@@ -228,7 +228,8 @@ class Maker:
                     params = dict.fromkeys(("stores", "pages", "threads", "node", "memory_node", "isa", "write_allocate"),
                                            "")
                     params.update(device="cuda:0", op=op, dtype="" if op == "latency" else "f64", launch=launch,
-                                  engine="" if op == "latency" else "kernel", size=size, level=level, working_set=size,
+                                  engine="" if op == "latency" else "kernel", size=size, level="auto",
+                                  level_used=level, working_set=size,
                                   bytes_rule="stream", address=gpu_address(0),
                                   shape="" if op == "latency" else "2112 x 256, 4 x 16 bytes")
                     rate = (9000 if level == "L2" else 6000 if level == "" else 4300) * (.93 if launch == "plain" else 1)
@@ -435,7 +436,7 @@ class Maker:
             machine = json.loads(json.dumps(machine))
             machine["host"]["hostname"] = HOSTILE
             machine["host"]["clocksource"] = HOSTILE
-        meta = {"schema": 2, "program": "plumbline", "version": "0.1.0", "commit": "1234abc",
+        meta = {"schema": 3, "program": "plumbline", "version": "0.1.0", "commit": "1234abc",
                 "run": HOSTILE if self.options.hostile else self.options.name, "suite": "node",
                 "seed": self.options.seed, "command": ["plumb", "run", "node", "--seed",
                                                        str(self.options.seed)],

@@ -83,7 +83,7 @@ def write(folder, columns, number, values, factors):
                 writer.writerow({"op": "triad", "size": 4096 * case, "value": value, "ci_low": value,
                                  "ci_high": value, "case": case, "repeat": repeat, **said})
                 plan.write(f"done,0001,{order},{case},{repeat},memory,--op triad --size {4096 * case},60\n")
-    run = {"schema": 2, "program": "plumbline", "version": "0.1.0", "commit": "1", "run": os.path.basename(folder),
+    run = {"schema": 3, "program": "plumbline", "version": "0.1.0", "commit": "1", "run": os.path.basename(folder),
            "suite": "node", "seed": number, "command": ["plumb", "run", "node"], "state": "complete",
            "started_utc": f"2026-01-{1 + number // 24:02}T{number % 24:02}:00:00Z", "config": "suite: node\n",
            "config_hash": "0", "finished_utc": f"2026-01-{1 + number // 24:02}T{number % 24:02}:30:00Z",

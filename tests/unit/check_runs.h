@@ -26,7 +26,7 @@ static inline void check_run_write(const struct fake_run *f, const struct check_
     mkdir(in.path, 0755);
     FILE *meta = fake_run_open(&in, "run.json", "w");
     fprintf(meta,
-            "{\"schema\": 2, \"run\": \"%s\", \"suite\": \"%s\", \"version\": \"1.2\","
+            "{\"schema\": 3, \"run\": \"%s\", \"suite\": \"%s\", \"version\": \"1.2\","
             " \"commit\": \"abc\", \"started_utc\": \"%s\", \"state\": \"complete\","
             " \"machine\": {\"host\": {\"hostname\": \"%s\"}}}\n",
             r->name, r->suite, r->started_utc, r->host);

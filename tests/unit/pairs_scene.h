@@ -61,7 +61,7 @@ static inline void scene_meta(const struct fake_run *root, const char *run, cons
         bench_list_release(&list);
     }
     char *text = NULL;
-    assert_true(asprintf(&text, "{\"schema\": 2, \"benchmarks\": %s, %s}\n", told, more) > 0);
+    assert_true(asprintf(&text, "{\"schema\": 3, \"benchmarks\": %s, %s}\n", told, more) > 0);
     scene_file(root, run, "run.json", text);
     free(text);
 }

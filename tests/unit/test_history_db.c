@@ -110,7 +110,7 @@ static void write_r(const struct scene *s, unsigned launches, double first, doub
     FILE *meta = fake_run_open(&s->root, "r/run.json", "w");
     fprintf(
         meta,
-        "{\"schema\": 2, \"run\": \"r\", \"suite\": \"quick\", \"version\": \"1.2\", \"commit\":"
+        "{\"schema\": 3, \"run\": \"r\", \"suite\": \"quick\", \"version\": \"1.2\", \"commit\":"
         " \"abc\", \"started_utc\": \"" STARTED "\", \"state\": \"%s\", \"machine\": {\"host\":"
         " {\"hostname\": \"one\", \"kernel\": \"6.1\", \"bios\": null, \"bios_why\": \"no DMI\"},"
         " \"findings\": [1], \"load\": {\"average_1min\": 3},"

@@ -6,7 +6,7 @@
 
 #include "tests/unit/pairs_scene.h"
 
-static const char *const params[] = {"op", "stores", "size", "level"};
+static const char *const params[] = {"op", "stores", "size", "level_used"};
 static const char *const triad[] = {"triad", "", "65536", "L2"};
 static const struct pairs_options options = {.margin = 0.05};
 
@@ -57,7 +57,7 @@ TEST_WITH(test_values, scene_make, scene_remove)
 /* Columns in another order, and a new one that is empty, are the same case. */
 TEST_WITH(test_key_is_stable, scene_make, scene_remove)
 {
-    static const char *const others[] = {"size", "new", "op", "level"};
+    static const char *const others[] = {"size", "new", "op", "level_used"};
     static const char *const values[] = {"65536", "", "triad", "L2"};
     struct scene_run r = scene_begin(*state, "b", "memory", others, 4);
 
@@ -242,7 +242,7 @@ TEST_WITH(test_folder_of_runs, scene_make, scene_remove)
         snprintf(name, sizeof(name), "many/%d", i);
         write_run(*state, name, (double[]){10 + (i * 7) % MANY, 10}, 2);
         snprintf(text, sizeof(text),
-                 "{\"schema\": 2, \"run\": \"%s\", \"started_utc\": \"2026-01-%02dT00:00:00Z\"}",
+                 "{\"schema\": 3, \"run\": \"%s\", \"started_utc\": \"2026-01-%02dT00:00:00Z\"}",
                  name, 1 + (i * 7) % MANY);
         scene_file(*state, name, "run.json", text);
     }
@@ -282,7 +282,7 @@ TEST_WITH(test_damaged, scene_make, scene_remove)
     } cases[] = {{"run.json", "{\"run\": \"one\"}", -EPROTO, "schema"},
                  {"run.json", "{\"schema\": \"1\"}", -EPROTO, "schema"},
                  {"run.json", "{\"schema\": 999}", -EPROTO, "999"},
-                 {"run.json", "{\"schema\": 2,\n", -EBADMSG, "line 2"},
+                 {"run.json", "{\"schema\": 3,\n", -EBADMSG, "line 2"},
                  {"run.json", "[1]\n", -EBADMSG, "a/run.json"},
                  {"run.json", "", -EBADMSG, "a/run.json"},
                  {"memory.csv", "op,size\na,b\na,\"b\nc,d,e\n", -EBADMSG, "a/memory.csv"}};
@@ -453,7 +453,7 @@ TEST_WITH(test_stolen_time_explains, scene_make, scene_remove)
 /* Another cache level is another quantity; another kernel is told beside it. */
 TEST_WITH(test_other_quantities_are_refused, scene_make, scene_remove)
 {
-    static const char *const names[] = {"op", "level", "kernel"};
+    static const char *const names[] = {"op", "level_used", "kernel"};
     static const char *const cases[][6] = {
         {"memory", "L2", "", "DRAM", "", "L2 against DRAM"},
         {"gemm", "", "SkylakeX", "", "Haswell", "SkylakeX against Haswell"}};

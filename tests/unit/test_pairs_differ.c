@@ -46,9 +46,9 @@ static void assert_differ(const struct fake_run *root, const char *a, const char
     pairs_release(&p);
 }
 
-#define MACHINE(of)   "{\"schema\": 2, \"machine\": {" of "}}"
+#define MACHINE(of)   "{\"schema\": 3, \"machine\": {" of "}}"
 #define KERNEL(of)    MACHINE("\"host\": {\"mitigations\": {" of "}}")
-#define SETTINGS(of)  "{\"schema\": 2, \"machine\": {}, \"library_settings\": {" of "}}"
+#define SETTINGS(of)  "{\"schema\": 3, \"machine\": {}, \"library_settings\": {" of "}}"
 #define MEMORY(bytes) MACHINE("\"memory\": {\"total_bytes\": " bytes "}")
 #define HOST(hypervisor, nodes, thp, governor, retbleed)                                           \
     MACHINE("\"virtualization\": {\"hypervisor\": \"" hypervisor                                   \

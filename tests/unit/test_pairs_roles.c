@@ -84,7 +84,7 @@ static void set_boot(struct scene *s, unsigned run, const char *boot)
 
     snprintf(name, sizeof(name), "r%u/run.json", run);
     snprintf(text, sizeof(text),
-             "{\"schema\": 2, \"run\": \"r%u\", \"suite\": \"quick\", \"state\": \"complete\","
+             "{\"schema\": 3, \"run\": \"r%u\", \"suite\": \"quick\", \"state\": \"complete\","
              " \"started_utc\": \"2026-01-%02uT00:00:00Z\","
              " \"machine\": {\"host\": {\"hostname\": \"one\"}, \"load\": {\"boot\": %s}}}\n",
              run, run + 1, boot);
@@ -125,7 +125,7 @@ TEST_WITH(test_what_is_no_level_says_nothing_of_a_case, set_up, tear_down)
     fputs("done,1,6,c0,2,memory,--op op0,60\ndone,1,7,c9,0,memory,--op op9,60\n", rows);
     fclose(rows);
     fake_run_write(&s->root, "r0/run.json",
-                   "{\"schema\": 2, \"run\": \"r0\", \"suite\": \"quick\", \"version\": \"0.9\","
+                   "{\"schema\": 3, \"run\": \"r0\", \"suite\": \"quick\", \"version\": \"0.9\","
                    " \"commit\": \"abc\", \"started_utc\": \"2026-01-01T00:00:00Z\","
                    " \"state\": \"complete\", \"machine\": {\"host\": {\"hostname\": \"one\"}}}\n");
     load(s, roles, 1, &p);

@@ -5,7 +5,7 @@
 
 #include "tests/unit/pairs_scene.h"
 
-static const char *const params[] = {"op", "stores", "size", "level"};
+static const char *const params[] = {"op", "stores", "size", "level_used"};
 static const char *const triad[] = {"triad", "", "65536", "L2"};
 
 /* A run of plumb run --against, "one-a", whose launches' values are these: x failed, - is not there; behind each

@@ -15,7 +15,7 @@
 
 #define TRIAD "triad nt 67108864 DRAM"
 
-static const char *const memory_params[] = {"op", "stores", "size", "level", NULL};
+static const char *const memory_params[] = {"op", "stores", "size", "level_used", "level", NULL};
 static const char *const net_params[] = {"transport", "pattern", "size", "node", NULL};
 static const char *const odd_params[] = {"colour", "speed", "depth", NULL};
 
@@ -604,7 +604,7 @@ static void no_text_breaks_out(void **state)
         add(s, &row, values);
     }
     fake_run_write(&s->f, "run.json",
-                   "{\"schema\": 2, \"run\": \"</title><script>alert(3)</script>\", \"machine\": "
+                   "{\"schema\": 3, \"run\": \"</title><script>alert(3)</script>\", \"machine\": "
                    "{\"host\": {\"hostname\": \"<img src=x>\", \"clocksource\": "
                    "\"<script>alert(4)</script>\"}}, "
                    "\"command\": [\"plumb\", \"run\", \"a'b`c\"], \"config\": \"</pre><script>\"}");

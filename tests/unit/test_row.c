@@ -170,9 +170,10 @@ TEST(test_json)
         start(&row);
         row.params[1] = texts[i][0];
         row.param_counts[0] = true;
+        row.bench = "made-up";
         row.value = numbers[i];
         row.samples = i ? UINT32_MAX : 1;
-        row_print_json(out, "made-up", &row);
+        row_print_json(out, &row);
         fclose(out);
         assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
         json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, NULL),

@@ -209,7 +209,7 @@ TEST(test_what_is_written_is_read)
 
     assert_int_equal(
         read_text("{\"stage\": \"copy\", \"columns\": [{\"name\": \"a\"}, {\"name\": \"b\","
-                  " \"bytes\": true, \"outcome\": true, \"left_by\": \"\"}],"
+                  " \"bytes\": true, \"outcome\": true, \"used\": true}],"
                   " \"headlines\": [{\"pipe\": \"P\", \"label\": \"l\", \"where\": \"a=1\","
                   " \"low_below\": 70, \"gpu\": true, \"later\": [1]}],"
                   " \"experiments\": [{\"check\": \"far\", \"cause\": \"far memory\","
@@ -220,9 +220,7 @@ TEST(test_what_is_written_is_read)
                   &rows, &json),
         0);
     assert_int_equal(rows.stage, STAGE_COPY);
-    assert_int_equal(rows.columns[1].flags, COLUMN_BYTES | COLUMN_OUTCOME);
-    assert_string_equal(rows.columns[1].left_by, "");
-    assert_null(rows.columns[0].left_by);
+    assert_int_equal(rows.columns[1].flags, COLUMN_BYTES | COLUMN_OUTCOME | COLUMN_USED);
     assert_null(rows.columns[2].name);
     assert_true(rows.headlines[0].low_below == 70);
     assert_int_equal(rows.headlines[0].flags, HEADLINE_GPU);

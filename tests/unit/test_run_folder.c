@@ -34,7 +34,7 @@ static void write_good_run(const struct fake_run *f)
 {
     struct row rows[] = {a_row("1", 1, "bandwidth", 10), a_row("1", 1, "latency", 7)};
 
-    fake_run_write(f, "run.json", "{\"schema\": 2, \"run\": \"good\"}\n");
+    fake_run_write(f, "run.json", "{\"schema\": 3, \"run\": \"good\"}\n");
     fake_run_write(f, "plan.csv",
                    FAKE_PLAN_HEADER "done,2,1,1,1,memory,\"--op=triad --size=16K,32K\",60\n"
                                     "skip,0,2,2,1,copy,,60\ntodo,,3,1,2,memory,,60\n");
@@ -156,7 +156,7 @@ TEST_WITH(names_what_is_damaged, good_run, end_run)
                  {"plan.csv", FAKE_PLAN_HEADER "done,x,1,1,1,memory,,60\n", "\"x\""},
                  {"plan.csv", FAKE_PLAN_HEADER "done,1,1,1,1,../memory,,60\n", "\"../memory\""},
                  {"plan.csv", NULL, "missing"},
-                 {"run.json", "{\"schema\": 2,\n \"run\": }\n", "line 2"},
+                 {"run.json", "{\"schema\": 3,\n \"run\": }\n", "line 2"},
                  {"run.json", "[1]", "object"},
                  {"run.json", "{}", "schema"},
                  {"run.json", "{\"schema\": 1000}", "1000"}};

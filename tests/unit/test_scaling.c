@@ -262,6 +262,7 @@ static bool is_said_of(size_t cases, size_t n, size_t held, const char *ranks, c
                        const char *words)
 {
     static bool follows[4] = {false};
+    static size_t used[4] = {4, 4, 4, 4}; /* none */
     static const char *params[] = {"rank", "ranks", "size", "per_process"};
     static const char *const names[] = {"0", "1", "2", "3", "4", "5"};
     const char *texts[CASES_MAX * RANKS][4];
@@ -270,6 +271,7 @@ static bool is_said_of(size_t cases, size_t n, size_t held, const char *ranks, c
     struct report_bench bench = {.name = "x",
                                  .params = params,
                                  .follows = follows,
+                                 .used = used,
                                  .n_params = 4,
                                  .cases = all,
                                  .n_cases = cases * n};
@@ -287,7 +289,7 @@ static bool is_said_of(size_t cases, size_t n, size_t held, const char *ranks, c
                                                           : 3,
                                           .n_throttled = (i + n - n / 2) % n < held,
                                           .throttle = "power cap"};
-        all[i] = (struct report_case){texts[i], "late_share", "percent", &points[i], false};
+        all[i] = (struct report_case){texts[i], "late_share", "percent", &points[i], false, NULL};
     }
     stragglers_make(&r, &found);
     assert_int_equal(found.n, n);

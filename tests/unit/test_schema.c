@@ -99,13 +99,13 @@ static void print_choices(FILE *out, const struct bench_info *b)
     size_t n = 0;
 
     for (const struct bench_column *c = b->rows.columns; c->name; c++)
-        if (c->left_by) {
-            if (n++)
-                fprintf(out, ", `%s`", c->name);
+        if (c->flags & COLUMN_USED) {
+            int len = (int)(strlen(c->name) - strlen(ROW_USED));
+
+            if (!n++)
+                fprintf(out, "| %s | `%.*s`", b->name, len, c->name);
             else
-                fprintf(out, "| %s | `%s`", b->name, c->name);
-            if (*c->left_by)
-                fprintf(out, " (`%s`)", c->left_by);
+                fprintf(out, ", `%.*s`", len, c->name);
         }
     if (n)
         fputs(" |\n", out);
@@ -121,7 +121,7 @@ static const struct part {
     {"units", "unit | better is | what it is |\n|---|---|---", print_units, NULL},
     {"metrics", "benchmark | metric | unit | better is | judged |\n|---|---|---|---|---", NULL,
      print_metrics},
-    {"choices", "benchmark | parameters (the word) |\n|---|---", NULL, print_choices},
+    {"choices", "benchmark | parameters |\n|---|---", NULL, print_choices},
     {"headlines",
      "benchmark | part | line | of cases | that match | low below |\n|---|---|---|---|---|---",
      NULL, print_headlines},

@@ -34,7 +34,7 @@ static inline void told_write(const struct fake_run *f, const char *rest)
 {
     FILE *out = fake_run_open(f, "run.json", "w");
 
-    fprintf(out, "{\"schema\": 2, \"run\": \"one\", %s, \"benchmarks\": %s}\n", rest,
+    fprintf(out, "{\"schema\": 3, \"run\": \"one\", %s, \"benchmarks\": %s}\n", rest,
             told_benchmarks);
     fclose(out);
 }

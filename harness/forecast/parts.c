@@ -693,7 +693,7 @@ void parts_read(struct report *r, const struct bench_list *benches, const char *
         in.most += r->benches[i].n_cases * r->n_runs;
     parts->steps = pool_alloc(&r->pool, in.most, sizeof(*parts->steps));
     read_products(&in, dtype);
-    scalings_make_of(in.r, 1, &in.scalings);
+    scalings_make(in.r, 1, &in.scalings);
     for (size_t i = 0; i < in.scalings.n; i++) {
         const struct scaling_series *s = &in.scalings.all[i];
         const struct bench_part *part = part_of(&in, s->bench, s->first);

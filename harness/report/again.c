@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which cases of a run should be measured again: see report.h. */
-#include <math.h>
 #include <string.h>
 
 #include "core/units.h"
@@ -30,48 +29,21 @@ static void add(struct choice *out, const struct report_bench *b, const struct r
         out->cases[out->n++] = (unsigned)id;
 }
 
-/* The slowest cell of each kind in a matrix. */
-static void add_slowest(struct choice *out, const struct matrix *m)
+#define GROUP_LEAST 3 /* of two places the slower one is no odd one out */
+
+/* First what looks slow, then the slowest of each group. */
+static void choose(const struct comparisons *q, struct choice *out)
 {
-    for (size_t i = 0; i < m->n * m->n; i++) {
-        const struct matrix_cell *at = &m->cells[i];
-        bool slowest = at->c && isfinite(at->kind_median);
+    for (size_t i = 0; i < q->n; i++)
+        if (q->all[i].looks_slow && q->all[i].n_own == 1)
+            add(out, q->all[i].bench, q->all[i].c, AGAIN_MOST);
+    for (size_t i = 0, end; i < q->n; i = end) {
+        const struct comparison *slowest = &q->all[i];
 
-        for (size_t k = 0; slowest && k < m->n * m->n; k++) {
-            const struct matrix_cell *other = &m->cells[k];
-            double ratio = other->c && !strcmp(other->kind, at->kind)
-                               ? other->point->value / at->point->value
-                               : NAN;
-            slowest = !(m->more_is_better ? ratio < 1 : ratio > 1);
-        }
-        if (slowest)
-            add(out, m->bench, at->c, AGAIN_SLOWEST);
-    }
-}
-
-static void choose(struct report *r, const struct headlines *h, struct choice *out)
-{
-    for (int open = 1; open >= 0; open--) { /* first what looks slow, then the slowest */
-        for (size_t i = 0; open && i < h->siblings.n; i++)
-            if (!h->siblings.all[i].proven && h->siblings.all[i].first)
-                add(out, h->siblings.all[i].bench, h->siblings.all[i].first, AGAIN_MOST);
-        for (size_t i = 0; i < h->matrices.n; i++) {
-            const struct matrix *m = &h->matrices.all[i];
-
-            for (size_t k = 0; open && k < m->n * m->n; k++)
-                if (m->cells[k].vague)
-                    add(out, m->bench, m->cells[k].c, AGAIN_MOST);
-            if (!open)
-                add_slowest(out, m);
-        }
-        for (size_t b = 0; b < r->n_benches; b++)
-            for (size_t i = 0; i < r->benches[b].n_cases; i++) {
-                struct contrast_gpus g =
-                    contrast_gpus(r, &r->benches[b], out->run, &r->benches[b].cases[i]);
-
-                if (g.n > 2 && g.worst_case && (open ? g.undecided : !g.behind))
-                    add(out, &r->benches[b], g.worst_case, open ? AGAIN_MOST : AGAIN_SLOWEST);
-            }
+        for (end = i; end < q->n && q->all[end].group == q->all[i].group; end++)
+            slowest = q->all[end].ratio < slowest->ratio ? &q->all[end] : slowest;
+        if (end - i >= GROUP_LEAST && slowest->n_own == 1)
+            add(out, slowest->bench, slowest->c, AGAIN_SLOWEST);
     }
 }
 
@@ -84,7 +56,7 @@ int report_again(const struct run_folder *run, unsigned *cases, size_t room, siz
 
     if (!err) {
         headlines_make(&r, &headlines);
-        choose(&r, &headlines, &out);
+        choose(&headlines.comparisons, &out);
     }
     *n = out.n;
     report_release(&r);

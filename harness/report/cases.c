@@ -13,25 +13,6 @@
 #include "harness/report/described.h"
 #include "harness/report/show.h"
 
-struct case_in_run *cases_that(struct report *r,
-                               bool (*is)(const struct report_bench *b, size_t run, size_t index),
-                               size_t *n)
-{
-    size_t most = 0;
-
-    for (size_t b = 0; b < r->n_benches; b++)
-        most += r->n_runs * r->benches[b].n_cases;
-    struct case_in_run *all = pool_alloc(&r->pool, most, sizeof(*all));
-    *n = 0;
-    for (size_t b = 0; b < r->n_benches; b++)
-        for (size_t run = 0; run < r->n_runs; run++)
-            for (size_t i = 0; i < r->benches[b].n_cases; i++)
-                if (is(&r->benches[b], run, i))
-                    all[(*n)++] =
-                        (struct case_in_run){&r->benches[b], run, &r->benches[b].cases[i]};
-    return all;
-}
-
 /* ---- Keys of cases ---- */
 
 bool case_is_made_by(const struct report_bench *b, const struct report_case *c, size_t param)

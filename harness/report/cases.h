@@ -20,19 +20,6 @@ void cases_find(struct report *r, struct report_bench *b);
 bool cases_differ_in(const struct report_bench *b, const struct report_case *x,
                      const struct report_case *y, const char *columns);
 
-/* A case in a run. */
-struct case_in_run {
-    const struct report_bench *bench;
-    size_t run;
-    const struct report_case *c;
-};
-
-/* All for which `is` holds, index being that of the case: by benchmark, then by run. Lives in the
- * pool. */
-struct case_in_run *cases_that(struct report *r,
-                               bool (*is)(const struct report_bench *b, size_t run, size_t index),
-                               size_t *n);
-
 /* ---- Combines the launches of one case in one run to one point, by the rules in model.h ---- */
 
 /*

@@ -17,9 +17,6 @@
 #include "harness/plan/bench_info.h"
 #include "harness/report/model.h"
 
-#define CONTRAST_SAME   0.01 /* two cases that differ by less */
-#define CONTRAST_MARGIN 0.05 /* and by this at most, by their intervals, do not differ */
-
 /* Fills in r->described from r->runs. 0, or -EBADMSG: a run.json is damaged, error says where. */
 int described_load(struct report *r, char *error, size_t len);
 void described_release(struct described *described);

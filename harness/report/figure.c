@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One plot of a group of cases: see series.h. */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "core/units.h"
@@ -27,6 +26,27 @@ static void choose_scales(struct figure_drawing *d)
     plot->y_from_zero = !plot->y_log && d->low >= 0;
 }
 
+/* Long times in ms: their axis needs no exponents. */
+static void take_ms(struct figure_drawing *d)
+{
+    const struct plot *plot = &d->f->plot;
+    struct show_scale scale = show_scale(d->high, d->g->unit);
+
+    d->unit = scale.unit;
+    for (size_t i = 0; scale.factor != 1 && i < plot->n_lines; i++)
+        for (size_t k = 0; k < d->lines[i].n; k++) {
+            struct plot_point *p = &d->points[i][k];
+
+            *p = (struct plot_point){p->x, p->y * scale.factor, p->low * scale.factor,
+                                     p->high * scale.factor};
+        }
+    for (size_t i = 0; i < d->n_limits && i <= LIMITS_MAX; i++)
+        d->limits[i] *= scale.factor;
+    d->low *= scale.factor;
+    d->high *= scale.factor;
+    d->top *= scale.factor;
+}
+
 static void add_mark(struct figure_drawing *d, double at, bool horizontal, const char *label,
                      const char *brief)
 {
@@ -39,7 +59,7 @@ static void add_limits(struct figure_drawing *d)
     struct plot *plot = &d->f->plot;
     double room = d->high * (plot->y_log ? ROOM_FOR_LIMIT_LOG : ROOM_FOR_LIMIT_LINEAR);
 
-    if (plot->categories || d->n_limits > LIMITS_MAX)
+    if (plot->categories || d->g->overlays || d->n_limits > LIMITS_MAX)
         return;
     for (size_t i = 0; i < d->n_limits; i++) {
         const char *label = pool_text(d->pool, "limit %.4g", d->limits[i]);
@@ -134,7 +154,7 @@ static void name_axes(struct figure_drawing *d)
 {
     const struct group *g = d->g;
     struct plot *plot = &d->f->plot;
-    const char *value = with_unit(d->pool, g->metric, g->unit);
+    const char *value = with_unit(d->pool, g->metric, d->unit);
     const char *x;
     bool bytes;
 
@@ -167,72 +187,35 @@ static const char *make_subtitle(const struct figure_drawing *d, size_t first)
     return text;
 }
 
-/* Would it stand in this plot, were its GPU drawn? */
-static bool is_like_drawn(const struct figure_drawing *d, size_t first, const struct report_case *c)
+static const char *make_note(const struct figure_drawing *d)
 {
-    const struct group *g = d->g;
-    const struct report_case *own = drawing_case(g, first);
+    struct show_list note = {.pool = d->pool, .max = SIZE_MAX, .parts = "; "};
+    const char *says = described_says(d->g->bench, d->g->metric);
 
-    if (strcmp(c->metric, g->metric) != 0 || strcmp(c->unit, g->unit) != 0 ||
-        described_is_square(g->hint, g->bench, c) == g->listed)
-        return false;
-    for (size_t i = 0; i < g->bench->n_params; i++) {
-        const char *name = g->bench->params[i];
-        bool shared = g->dims[i].n_values == 1;
-
-        for (size_t k = 0; k < g->n_facets; k++)
-            shared = shared || g->facets[k]->param == i;
-        if (shared && !g->bench->follows[i] && strcmp(name, "device") != 0 &&
-            strcmp(name, "source") != 0 && strcmp(name, "destination") != 0 &&
-            strcmp(own->params[i], c->params[i]) != 0)
-            return false;
-    }
-    return true;
-}
-
-/* The GPUs that have such cases too, and are not drawn. */
-static size_t count_other_gpus(const struct figure_drawing *d, size_t first)
-{
-    const struct report_bench *b = d->g->bench;
-    size_t n = 0;
-
-    for (size_t i = 0; *d->g->gpu_drawn && i < b->n_cases; i++) {
-        const char *gpu = case_gpu(b, &b->cases[i]);
-        bool is_new = *gpu && strcmp(gpu, d->g->gpu_drawn) != 0;
-
-        for (size_t k = 0; is_new && k < i; k++)
-            is_new = strcmp(case_gpu(b, &b->cases[k]), gpu) != 0 ||
-                     !is_like_drawn(d, first, &b->cases[k]);
-        n += is_new && is_like_drawn(d, first, &b->cases[i]);
-    }
-    return n;
-}
-
-static const char *make_note(const struct figure_drawing *d, size_t first)
-{
-    size_t other_gpus = count_other_gpus(d, first);
-    const char *note = described_says(d->g->bench, d->g->metric);
-
+    if (*says)
+        show_list_add(&note, says);
     if (d->lines_left_out)
-        note = pool_text(
-            d->pool, "%s%s%s left out and in the table of rows alone", note, *note ? "; " : "",
-            show_count(d->pool, d->lines_left_out, d->g->x ? "more line" : "more case"));
+        show_list_add(&note, pool_text(d->pool, "%s left out and in the table of rows alone",
+                                       show_count(d->pool, d->lines_left_out,
+                                                  d->g->x ? "more line" : "more case")));
     if (d->empty_lines)
-        note = pool_text(d->pool, "%s%s%s without a value: see the rows that are not ok", note,
-                         *note ? "; " : "", show_count(d->pool, d->empty_lines, "line"));
-    if (other_gpus)
-        note = pool_text(d->pool, "%s%sone GPU is drawn, for %zu more see the table of rows", note,
-                         *note ? "; " : "", other_gpus);
+        show_list_add(&note, pool_text(d->pool, "%s without a value: see the rows that are not ok",
+                                       show_count(d->pool, d->empty_lines, "line")));
+    if (d->g->other_gpus)
+        show_list_add(&note,
+                      pool_text(d->pool, "one GPU is drawn, for %zu more see the table of rows",
+                                d->g->other_gpus));
     if (d->n_limits > LIMITS_MAX && !d->f->plot.categories)
-        note = pool_text(d->pool, "%s%sthe limits differ from point to point: see the rows", note,
-                         *note ? "; " : "");
-    return note;
+        show_list_add(&note, "the limits differ from point to point: see the rows");
+    return show_list_text(&note);
 }
 
 /* Letters, digits and '-' of a name that comes from a file. */
 static const char *file_name(struct pool *pool, const struct group *g, size_t number)
 {
-    const char *text = pool_text(pool, "%s-%s%s", g->bench->name, g->gpu ? "gpu-" : "", g->metric);
+    const char *text =
+        g->name ? g->name
+                : pool_text(pool, "%s-%s%s", g->bench->name, g->gpu ? "gpu-" : "", g->metric);
     char *name = pool_alloc(pool, strlen(text) + 1, 1);
 
     for (size_t i = 0; text[i]; i++) {
@@ -283,14 +266,6 @@ static const char *value_text(const struct figure_drawing *d, const struct repor
     return text;
 }
 
-static bool is_shared(const struct group *g, size_t param)
-{
-    for (size_t k = 0; k < g->n_facets; k++)
-        if (g->facets[k]->param == param)
-            return true;
-    return g->dims[param].n_values == 1;
-}
-
 /* What tells the case, or what all cases of the plot share, from others of the benchmark. */
 static const char *what_of(const struct figure_drawing *d, const struct report_case *c, bool shared)
 {
@@ -298,7 +273,7 @@ static const char *what_of(const struct figure_drawing *d, const struct report_c
     const char *text = "";
 
     for (size_t i = 0; i < g->bench->n_params; i++)
-        if (show_tells_apart(g->bench, c, i) && (!shared || is_shared(g, i)))
+        if (show_tells_apart(g->bench, c, i) && (!shared || drawing_is_in_title(g, i)))
             text = show_joined(d->pool, text, show_full_param(d->pool, g->bench, i, c->params[i]));
     return text;
 }
@@ -327,7 +302,7 @@ enum figure_kind figure_make(const struct group *g, size_t facet, size_t number,
         .g = g, .pool = &g->r->pool, .facet = facet, .f = f, .low = NAN, .high = NAN, .top = NAN};
     size_t first = 0;
 
-    *f = (struct figure){.bench = g->bench};
+    *f = (struct figure){.bench = g->bench, .place = g->place};
     while (g->facet_of.of_case[first] != facet)
         first++;
     if (g->x)
@@ -336,14 +311,19 @@ enum figure_kind figure_make(const struct group *g, size_t facet, size_t number,
         drawing_add_categories(&d);
     if (isnan(d.high))
         return FIGURE_NONE;
-    if (put_in_words(&d, first, word))
+    if (g->place != FIGURE_AMONG_PLOTS && f->plot.n_ticks < 2)
+        return FIGURE_NONE;
+    if (g->place == FIGURE_AMONG_PLOTS && put_in_words(&d, first, word))
         return FIGURE_WORD;
+    if (g->overlays)
+        drawing_add_overlays(&d);
     f->plot.lines = d.lines;
+    take_ms(&d);
     choose_scales(&d);
     name_axes(&d);
     add_marks(&d);
     f->subtitle = make_subtitle(&d, first);
-    f->note = make_note(&d, first);
+    f->note = make_note(&d);
     f->plot.name = file_name(d.pool, g, number);
     f->plot.title = *f->subtitle
                         ? pool_text(d.pool, "%s %s: %s", g->bench->name, g->metric, f->subtitle)

@@ -3,6 +3,7 @@
 #include "harness/report/series.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,12 +27,19 @@ static void note_limit(struct figure_drawing *d, double limit, double x)
     d->limit_to[i] = fmax(d->limit_to[i], x);
 }
 
+void drawing_note(struct figure_drawing *d, double y)
+{
+    if (isnan(y))
+        return;
+    d->low = isnan(d->low) ? y : fmin(d->low, y);
+    d->high = isnan(d->high) ? y : fmax(d->high, y);
+}
+
 static void note_point(struct figure_drawing *d, const struct report_point *p, double x)
 {
     if (isnan(p->value))
         return;
-    d->low = isnan(d->low) ? p->value : fmin(d->low, p->value);
-    d->high = isnan(d->high) ? p->value : fmax(d->high, p->value);
+    drawing_note(d, p->value);
     d->top = fmax(d->top, fmax(p->value, p->high));
     if (!p->reference)
         note_limit(d, p->limit, x);
@@ -46,14 +54,37 @@ static int by_x(const void *x, const void *y)
     return (a->x > b->x) - (a->x < b->x);
 }
 
-/* The points of one run for the cases of a class; returns how many have a value. */
+struct plot_line *drawing_add_line(struct figure_drawing *d, const struct figure_line *named,
+                                   const char *label, size_t colour, size_t n)
+{
+    struct plot *plot = &d->f->plot;
+
+    if (plot->n_lines == d->room)
+        return NULL;
+    struct plot_line *line = &d->lines[plot->n_lines];
+    d->points[plot->n_lines] = pool_alloc(d->pool, n, sizeof(**d->points));
+    d->f->lines[plot->n_lines] = *named;
+    *line = (struct plot_line){
+        .label = label, .points = d->points[plot->n_lines], .colour = colour, .marker = colour};
+    plot->n_lines++;
+    return line;
+}
+
+/* Beside what a model says, a value between two levels is none: both are shown. */
+static bool shows_levels(const struct group *g, const struct report_point *p)
+{
+    return g->overlays && p->n_values && p->two != TWO_NOT;
+}
+
+/* The points of one run for the cases of a class; returns how many are shown as one value. levels:
+ * those that are shown as two. */
 static size_t fill_points(struct figure_drawing *d, size_t class, size_t run,
-                          struct plot_point *points, size_t *n)
+                          struct plot_point *points, size_t *n, size_t *levels)
 {
     const struct group *g = d->g;
     size_t values = 0;
 
-    *n = 0;
+    *n = *levels = 0;
     for (size_t i = 0; i < g->n; i++) {
         const struct report_point *p = &drawing_case(g, i)->points[run];
 
@@ -61,8 +92,10 @@ static size_t fill_points(struct figure_drawing *d, size_t class, size_t run,
             continue;
         double x = g->x->numbers[g->x->of_case[i]];
         note_point(d, p, x);
-        values += p->n_values > 0;
-        points[(*n)++] = (struct plot_point){.x = x, .y = p->value, .low = p->low, .high = p->high};
+        values += p->n_values > 0 && !shows_levels(g, p);
+        *levels += shows_levels(g, p);
+        points[(*n)++] = shows_levels(g, p) ? (struct plot_point){x, NAN, NAN, NAN}
+                                            : (struct plot_point){x, p->value, p->low, p->high};
     }
     qsort(points, *n, sizeof(*points), by_x);
     return values;
@@ -91,8 +124,7 @@ static bool is_end(const struct group *g, size_t param)
            !strcmp(g->bench->params[param], "destination");
 }
 
-/* The title says it: it is the same in the whole plot. */
-static bool is_in_title(const struct group *g, size_t param)
+bool drawing_is_in_title(const struct group *g, size_t param)
 {
     for (size_t k = 0; k < g->n_facets; k++)
         if (g->facets[k]->param == param)
@@ -108,7 +140,7 @@ static const char *ends_text(const struct figure_drawing *d, const struct report
     bool both = true;
 
     for (size_t k = 0; k < b->n_params; k++)
-        both = both && !(is_end(d->g, k) && is_in_title(d->g, k));
+        both = both && !(is_end(d->g, k) && drawing_is_in_title(d->g, k));
     return both ? pool_text(d->pool, "%s to %s", report_param(b, c, "source"),
                             report_param(b, c, "destination"))
                 : show_named_param(d->pool, b, param, c->params[param]);
@@ -159,29 +191,66 @@ static const char *line_label(const struct figure_drawing *d, const struct figur
     return pool_text(d->pool, "%s%s", name, line->origin);
 }
 
+/* Both levels of the points of a class that have two, as markers without a line. */
+static void add_levels(struct figure_drawing *d, const struct figure_line *of, const char *label,
+                       size_t class, size_t colour)
+{
+    const struct group *g = d->g;
+    struct figure_line named = *of;
+
+    named.series = pool_text(d->pool, "%s: both of two levels", label);
+    struct plot_line *line = drawing_add_line(d, &named, named.series, colour, 2 * g->n);
+    for (size_t i = 0; line && i < g->n; i++) {
+        const struct report_point *p = &drawing_case(g, i)->points[of->run];
+
+        for (int high = 0; g->line_of.of_case[i] == class && shows_levels(g, p) && high < 2;
+             high++) {
+            double y = high ? p->levels.high : p->levels.low;
+
+            d->points[d->f->plot.n_lines - 1][line->n++] =
+                (struct plot_point){g->x->numbers[g->x->of_case[i]], y, NAN, NAN};
+            drawing_note(d, y);
+        }
+    }
+    if (line)
+        line->apart = line->dashed = true;
+}
+
 static void add_line(struct figure_drawing *d, size_t i, size_t index)
 {
     const struct group *g = d->g;
+    size_t class = g->line_of.of_case[i];
 
     for (size_t run = 0; run < g->r->n_runs; run++) {
         struct plot_point *points = pool_alloc(d->pool, g->n, sizeof(*points));
-        struct plot_line *line = &d->lines[d->f->plot.n_lines];
         const char *series = label_of(d, i, g->lines, g->n_lines);
-        size_t n;
+        size_t n, levels;
 
-        if (!fill_points(d, g->line_of.of_case[i], run, points, &n)) {
-            d->empty_lines += n > 0;
-            continue;
+        size_t values = fill_points(d, class, run, points, &n, &levels);
+        struct figure_line named = {series, line_origin(d, class, run), run};
+        const char *label = line_label(d, &named);
+
+        d->empty_lines += n && !values && !levels;
+        if (values) {
+            struct plot_line *line = drawing_add_line(d, &named, label, index, n);
+
+            memcpy(d->points[d->f->plot.n_lines - 1], points, n * sizeof(*points));
+            line->n = n;
+            line->marker = index + (run > 1 ? run : 0);
+            line->dashed = run > 0;
         }
-        struct figure_line named = {series, line_origin(d, g->line_of.of_case[i], run), run};
-        *line = (struct plot_line){.label = line_label(d, &named),
-                                   .points = points,
-                                   .n = n,
-                                   .colour = index,
-                                   .marker = index + (run > 1 ? run : 0),
-                                   .dashed = run > 0};
-        d->f->lines[d->f->plot.n_lines++] = named;
+        if (levels)
+            add_levels(d, &named, label, class, index);
     }
+}
+
+/* Room for so many lines, each with its levels, its model and its ideal where there may be such. */
+static void make_room(struct figure_drawing *d, size_t lines)
+{
+    d->room = lines * d->g->r->n_runs * (d->g->overlays ? 4 : 1);
+    d->lines = pool_alloc(d->pool, d->room, sizeof(*d->lines));
+    d->points = pool_alloc(d->pool, d->room, sizeof(*d->points));
+    d->f->lines = pool_alloc(d->pool, d->room, sizeof(*d->f->lines));
 }
 
 static void add_all_lines(struct figure_drawing *d)
@@ -190,15 +259,16 @@ static void add_all_lines(struct figure_drawing *d)
     bool *seen = pool_alloc(d->pool, g->line_of.n, sizeof(*seen));
     size_t index = 0;
 
-    d->lines = pool_alloc(d->pool, group_lines_max(g) * g->r->n_runs, sizeof(*d->lines));
-    d->f->lines = pool_alloc(d->pool, group_lines_max(g) * g->r->n_runs, sizeof(*d->f->lines));
+    make_room(d, group_lines_max(g));
+    d->colours = pool_alloc(d->pool, g->line_of.n, sizeof(*d->colours));
     for (size_t i = 0; i < g->n; i++) {
         size_t class = g->line_of.of_case[i];
 
         if (g->facet_of.of_case[i] != d->facet || seen[class])
             continue;
         seen[class] = true;
-        if (index < group_lines_max(g))
+        d->colours[class] = index < group_lines_max(g) ? index : SIZE_MAX;
+        if (d->colours[class] != SIZE_MAX)
             add_line(d, i, index++);
         else
             d->lines_left_out++;
@@ -250,16 +320,13 @@ static size_t fill_places(struct figure_drawing *d, size_t run, struct plot_poin
 static void add_run_of_places(struct figure_drawing *d, size_t run)
 {
     struct plot_point *points = pool_alloc(d->pool, SERIES_CATEGORIES_MAX, sizeof(*points));
-    struct figure_line *line = &d->f->lines[run];
+    struct figure_line named = {"", "", run};
+    size_t n = fill_places(d, run, points, SERIES_CATEGORIES_MAX, &named.origin);
+    struct plot_line *line = drawing_add_line(d, &named, line_label(d, &named), run, n);
 
-    *line = (struct figure_line){"", "", run};
-    d->f->plot.n_ticks = fill_places(d, run, points, SERIES_CATEGORIES_MAX, &line->origin);
-    d->lines[run] = (struct plot_line){.label = line_label(d, line),
-                                       .points = points,
-                                       .n = d->f->plot.n_ticks,
-                                       .colour = run,
-                                       .marker = run,
-                                       .dashed = run > 0};
+    memcpy(d->points[run], points, n * sizeof(*points));
+    line->n = d->f->plot.n_ticks = n;
+    line->dashed = run > 0;
 }
 
 void drawing_add_categories(struct figure_drawing *d)
@@ -269,13 +336,11 @@ void drawing_add_categories(struct figure_drawing *d)
 
     plot->categories = true;
     d->ticks = pool_alloc(d->pool, SERIES_CATEGORIES_MAX, sizeof(*d->ticks));
-    d->lines = pool_alloc(d->pool, g->r->n_runs, sizeof(*d->lines));
-    d->f->lines = pool_alloc(d->pool, g->r->n_runs, sizeof(*d->f->lines));
+    make_room(d, 1);
     for (size_t run = 0; run < g->r->n_runs; run++)
         add_run_of_places(d, run);
     for (size_t i = 0; i < g->n; i++)
         d->lines_left_out += g->facet_of.of_case[i] == d->facet;
     d->lines_left_out -= plot->n_ticks;
-    plot->n_lines = g->r->n_runs;
     plot->ticks = d->ticks;
 }

@@ -3,10 +3,10 @@
 #include "harness/report/headline.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "harness/report/cases.h"
+#include "harness/report/cases_group.h"
 #include "harness/report/show.h"
 
 /* ---- Pipes without a headline ---- */
@@ -127,23 +127,6 @@ const char *headlines_unsteady(struct report *r, size_t run)
         "the ceilings of %zu of %zu cases that measured them twice were unsteady: before "
         "and after the samples they differ by up to %.0f %%. The best of the run counts.",
         n, all, 100 * worst);
-}
-
-static bool rule_is_for(const struct bench_headline *rule, const struct report_bench *b,
-                        const struct report_case *c)
-{
-    return case_is_gpu(b, c) == ((rule->flags & HEADLINE_GPU) != 0) &&
-           described_matches(b, c, rule->where);
-}
-
-static bool case_matches(const struct search *s, const struct report_case *c)
-{
-    if (!s->rule)
-        return s->metric && !strcmp(c->metric, s->metric);
-    if (!rule_is_for(s->rule, s->bench, c))
-        return false;
-    return !s->rule->by || !s->by_value ||
-           !strcmp(report_param(s->bench, c, s->rule->by), s->by_value);
 }
 
 static bool is_lost(const struct report_point *p)
@@ -434,55 +417,39 @@ static void add_line(struct search *s, struct headlines *out, const char *pipe, 
     out->n++;
 }
 
-static bool find_matches(struct search *s)
+static bool is_of_rule(const struct report_bench *b, size_t run, const struct report_case *c,
+                       const void *arg)
 {
-    bool any = false;
+    const struct bench_headline *rule = arg;
 
-    for (size_t i = 0; i < s->bench->n_cases; i++) {
-        s->in[i] = case_matches(s, &s->bench->cases[i]);
-        any = any || s->in[i];
-    }
-    return any;
+    (void)run;
+    return !rule || (case_is_gpu(b, c) == ((rule->flags & HEADLINE_GPU) != 0) &&
+                     described_matches(b, c, rule->where));
 }
 
-static bool seen_before(const struct search *s, size_t n, const char *value)
+/* A line for each value of the rule's `by`, or without a rule of each metric, in the order of the
+ * suite. */
+static void add_lines(struct search *s, struct headlines *out)
 {
-    for (size_t i = 0; i < n; i++)
-        if (rule_is_for(s->rule, s->bench, &s->bench->cases[i]) &&
-            !strcmp(report_param(s->bench, &s->bench->cases[i], s->rule->by), value))
-            return true;
-    return false;
-}
+    struct case_groups groups = cases_group(&s->r->pool, s->bench, 0, is_of_rule, s->rule, cases_by,
+                                            s->rule ? s->rule->by : "metric");
 
-/* A line for each value of the rule's `by`, in the order of the suite. */
-static void add_lines_by(struct search *s, struct headlines *out)
-{
-    for (size_t i = 0; i < s->bench->n_cases; i++) {
-        const struct report_case *c = &s->bench->cases[i];
-        const char *value = report_param(s->bench, c, s->rule->by);
+    for (size_t i = 0; i < groups.n; i++) {
+        const struct report_case *first = groups.all[i].cases[0];
+        const char *value =
+            s->rule && s->rule->by ? report_param(s->bench, first, s->rule->by) : NULL;
 
-        if (!*value || !rule_is_for(s->rule, s->bench, c) || seen_before(s, i, value))
+        if (value && !*value)
             continue;
-        s->by_value = value;
-        find_matches(s);
-        add_line(s, out, s->rule->pipe,
-                 strcmp(s->rule->label, "%s")
+        memset(s->in, 0, s->bench->n_cases * sizeof(*s->in));
+        for (size_t k = 0; k < groups.all[i].n; k++)
+            s->in[groups.all[i].cases[k] - s->bench->cases] = true;
+        add_line(s, out, s->rule ? s->rule->pipe : s->bench->name,
+                 !s->rule ? *first->metric ? first->metric : "launches without a row"
+                 : !value ? s->rule->label
+                 : strcmp(s->rule->label, "%s") != 0
                      ? pool_text(&s->r->pool, "%s %s", s->rule->label, value)
                      : value);
-    }
-}
-
-static void add_by_metric(struct search *s, struct headlines *out)
-{
-    for (size_t i = 0; i < s->bench->n_cases; i++) {
-        const char *metric = s->bench->cases[i].metric;
-        bool first = true;
-
-        for (size_t k = 0; k < i; k++)
-            first = first && strcmp(s->bench->cases[k].metric, metric) != 0;
-        s->metric = metric;
-        if (first && find_matches(s))
-            add_line(s, out, s->bench->name, *metric ? metric : "launches without a row");
     }
 }
 
@@ -491,18 +458,14 @@ static void make_all(struct report *r, struct headlines *out, struct search *s)
     for (size_t i = 0; i < r->described.n_headlines; i++) {
         s->rule = r->described.headlines[i].rule;
         s->bench = report_bench(r, r->described.headlines[i].bench);
-        if (!s->bench || (*out->no_gpu && s->rule->flags & HEADLINE_GPU))
-            continue;
-        if (s->rule->by)
-            add_lines_by(s, out);
-        else if (find_matches(s))
-            add_line(s, out, s->rule->pipe, s->rule->label);
+        if (s->bench && !(*out->no_gpu && s->rule->flags & HEADLINE_GPU))
+            add_lines(s, out);
     }
     s->rule = NULL;
     for (size_t i = 0; i < r->n_benches; i++) {
         s->bench = &r->benches[i];
         if (!s->bench->described->headlines->pipe)
-            add_by_metric(s, out);
+            add_lines(s, out);
     }
 }
 
@@ -524,6 +487,31 @@ static void keep_pipes_together(struct headlines *h)
     }
 }
 
+/* All that is asked of cases beside each other, before any of it is judged: one alarm level holds for
+ * all. One number of ranks is no curve. */
+static void compare(struct report *r, struct headlines *out)
+{
+    struct comparisons *q = &out->comparisons;
+
+    *q = (struct comparisons){.r = r};
+    matrices_make(r, &out->matrices);
+    scalings_make(r, 2, &out->scalings);
+    contrasts_ask(r, q, &out->contrasts);
+    gpus_ask(r, q);
+    matrices_ask(q, &out->matrices);
+    siblings_ask(r, q);
+    scalings_ask(q, &out->scalings);
+    bucket_sweeps_ask(r, q, &out->buckets);
+    jobs_ask(r, q, &out->jobs);
+    comparisons_decide(q);
+    contrasts_judge(r, q, &out->contrasts);
+    matrices_judge(q, &out->matrices);
+    siblings_judge(q, &out->siblings);
+    scalings_judge(q, &out->scalings);
+    bucket_sweeps_judge(r, q, &out->buckets);
+    jobs_judge(r, q, &out->jobs);
+}
+
 void headlines_make(struct report *r, struct headlines *out)
 {
     size_t most = 0, most_cases = 0;
@@ -538,13 +526,8 @@ void headlines_make(struct report *r, struct headlines *out)
     *out = (struct headlines){.all = pool_alloc(&r->pool, most, sizeof(*out->all)),
                               .missing = "",
                               .no_gpu = why_no_gpu(r)};
-    contrasts_make(r, &out->contrasts);
-    matrices_make(r, &out->matrices);
-    siblings_make(r, &out->siblings);
-    scalings_make(r, &out->scalings);
+    compare(r, out);
     stragglers_make(r, &out->stragglers);
-    bucket_sweeps_make(r, &out->buckets);
-    jobs_make(r, &out->jobs);
     make_all(r, out, &s);
     keep_pipes_together(out);
     list_missing(r, out);

@@ -10,7 +10,9 @@
 #define PLUMB_REPORT_HEADLINE_H
 
 #include "harness/document/document.h"
+#include "harness/report/comparisons.h"
 #include "harness/report/described.h"
+#include "harness/report/gpus.h"
 #include "harness/report/jobs.h"
 #include "harness/report/matrix.h"
 #include "harness/report/model.h"
@@ -19,7 +21,7 @@
 
 /* Cases that differ in one thing, side by side: random data and zeros, the library's own choice and
  * the best of its candidates, near and far host memory, one GPU alone and all at once. Which ones,
- * the benchmark says. And one case on several GPUs: whether one of them is behind the others. */
+ * the benchmark says. */
 
 struct contrast {
     const struct bench_contrast *rule;
@@ -27,7 +29,8 @@ struct contrast {
     size_t run;
     const struct report_case *base, *other; /* both were measured in the run */
     double change;                          /* of the other against the base: -0.23 */
-    const char *sentence;
+    size_t comparison;                      /* its number */
+    const char *sentence;                   /* of contrasts_judge() */
 };
 
 struct contrasts {
@@ -36,39 +39,14 @@ struct contrasts {
 };
 
 /* Everything lives in the report's pool. */
-void contrasts_make(struct report *r, struct contrasts *out);
+void contrasts_ask(struct report *r, struct comparisons *q, struct contrasts *out);
+void contrasts_judge(struct report *r, const struct comparisons *q, struct contrasts *all);
 
 /* The sentences on a case; "" where there is none. Of a rule that has none on it, the first one on
  * any other case of `among` (flags, one a case of the benchmark). */
 const char *contrast_remarks(struct report *r, const struct contrasts *contrasts,
                              const struct report_bench *b, const bool *among,
                              const struct report_case *c, size_t run);
-
-/* The same case on every GPU of a run; of what the host takes part in, the best over its nodes. */
-struct contrast_gpus {
-    size_t n;           /* GPUs that have a value */
-    size_t all;         /* those that have none too; under 2: nothing to compare */
-    size_t failed;      /* GPUs on which it failed, or gave wrong data; the others were skipped */
-    const char *lost;   /* "cuda:5 failed, 2 skipped"; "" where all have a value */
-    double best, worst; /* values */
-    const struct report_case *worst_case;
-    const char *worst_gpu;
-    /* The worst lies more than SPREAD_BEHIND behind the middle one, wherever in their intervals the
-     * values are; undecided: it does, but the intervals do not show it, or there are none. */
-    bool behind, undecided;
-    /* It does not, and is within SPREAD_ALIKE, or CONTRAST_SAME and no difference proven; and the
-     * intervals leave open no more than CONTRAST_MARGIN. */
-    bool alike;
-};
-/* The cases of such a group that contrast_gpus() would compare, one a GPU, in `cases` of
- * CONTRAST_GPUS_MAX; 0: it is of no GPU. */
-#define CONTRAST_GPUS_MAX 128
-size_t contrast_group(const struct report_bench *b, size_t run, const struct report_case *c,
-                      const struct report_case **cases);
-#define SPREAD_BEHIND 0.05
-#define SPREAD_ALIKE  0.005
-struct contrast_gpus contrast_gpus(struct report *r, const struct report_bench *b, size_t run,
-                                   const struct report_case *c);
 
 enum verdict_kind {
     VERDICT_NORMAL,
@@ -138,6 +116,7 @@ struct headlines {
     const char *unheaded;
     const char *missing; /* pipes that no run measured: "copies, matrix core"; or "" */
     const char *no_gpu;  /* every case on a GPU was skipped: why; or "" */
+    struct comparisons comparisons;
     struct contrasts contrasts;
     struct matrices matrices;
     struct siblings siblings;
@@ -195,9 +174,8 @@ struct verdict verdict_make(struct report *r, size_t run, const struct report_be
 struct search {
     struct report *r;
     const struct report_bench *bench;
-    const struct bench_headline *rule; /* NULL: `metric` alone */
-    const char *by_value, *metric;
-    bool *in;    /* which cases of the bench match */
+    const struct bench_headline *rule; /* NULL: a metric alone */
+    bool *in;                          /* which cases of the bench match */
     bool *at_in; /* of these, which are at the place that the rule asks for, in one run */
 };
 

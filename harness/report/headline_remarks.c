@@ -72,7 +72,7 @@ static void remark_case(const struct search *s, struct headline_run *h, const ch
 }
 
 /* "8 GPUs alike", "7 of 8 GPUs, cuda:5 failed: 805.0 to 700.0, slowest: cuda:2". */
-static const char *describe_gpus(struct pool *pool, const struct contrast_gpus *g)
+static const char *describe_gpus(struct pool *pool, const struct gpus *g)
 {
     const char *text = pool_text(pool, "%zu GPUs", g->n);
 
@@ -84,19 +84,20 @@ static const char *describe_gpus(struct pool *pool, const struct contrast_gpus *
         return pool_text(pool, "%s%s alike", text, *g->lost ? ", the others" : "");
     return pool_text(pool, "%s: %s to %s, slowest: %s%s", text, document_number(pool, g->best),
                      document_number(pool, g->worst), g->worst_gpu,
-                     g->undecided ? " (not proven to be behind)" : "");
+                     g->looks_slow ? " (not proven to be slow)" : "");
 }
 
 /* How the best case's GPU stands among the others. */
-static void remark_gpus(const struct search *s, size_t run, struct headline_run *h)
+static void remark_gpus(const struct search *s, const struct headlines *out, size_t run,
+                        struct headline_run *h)
 {
-    struct contrast_gpus g = contrast_gpus(s->r, s->bench, run, h->best);
-    bool behind = g.behind && point_is_measured(h->point);
+    struct gpus g = gpus_of(s->r, &out->comparisons, s->bench, run, h->best);
+    bool slow = g.slow && point_is_measured(h->point);
 
     if (g.all < 2)
         return;
-    remark_case(s, h, describe_gpus(&s->r->pool, &g), behind, g.worst_case);
-    if (behind)
+    remark_case(s, h, describe_gpus(&s->r->pool, &g), slow, g.worst_case);
+    if (slow)
         remark(s, h, verdict_device_findings(s->r, run, s->bench, g.worst_case));
 }
 
@@ -121,17 +122,13 @@ static const struct report_case *slowest_pair(const struct matrix *m, const stru
 {
     const char *path = report_param(m->bench, of, "path");
     const struct report_case *slowest = NULL;
-    double most = 0;
+    double least = INFINITY;
 
     for (size_t i = 0; i < m->n * m->n; i++) {
         const struct matrix_cell *cell = &m->cells[i];
 
-        if (!cell->slow || strcmp(cell->path, path) != 0)
-            continue;
-        double behind = fabs(log(cell->point->value / cell->kind_median));
-
-        if (behind > most) {
-            most = behind;
+        if (cell->slow && !strcmp(cell->path, path) && cell->others->ratio < least) {
+            least = cell->others->ratio;
             slowest = cell->c;
         }
     }
@@ -210,7 +207,7 @@ void headline_remarks(const struct search *s, const struct headlines *out, size_
     remark_sustained(s, h);
     if (s->rule && s->rule->flags & HEADLINE_COST)
         remark(s, h, headline_cost(s->r, s->bench, h->best, run));
-    remark_gpus(s, run, h);
+    remark_gpus(s, out, run, h);
     remark_pairs(s, &out->matrices, run, h);
     if (h->point->n_values)
         remark_scaling(s, out, run, h);

@@ -6,18 +6,14 @@
 #include <string.h>
 
 #include "core/units.h"
-#include "harness/decide/decide.h"
-#include "harness/report/cases.h"
 #include "harness/report/described.h"
 #include "harness/report/headline.h"
 #include "harness/report/page.h"
 #include "harness/report/show.h"
 
-#define JOBS_MAX    16 /* of a benchmark in a run */
-#define LINES_MAX   4  /* jobs that have a line */
-#define CONFIDENCE  0.95
-#define ALARM_LEVEL 0.01 /* of a run and a benchmark */
-#define TEXT_MAX    256
+#define JOBS_MAX  16 /* of a benchmark in a run */
+#define LINES_MAX 4  /* jobs that have a line */
+#define TEXT_MAX  256
 
 /* The jobs of a benchmark in a run. */
 struct look {
@@ -25,11 +21,9 @@ struct look {
     const struct report_bench *b;
     size_t run;
     struct job_rows rows; /* of the cases, in their order */
-    struct job *jobs;
-    size_t n;
 };
 
-static void take_rows(struct look *l)
+static struct job_rows rows_of(const struct look *l)
 {
     struct job_row *rows = pool_alloc(&l->r->pool, l->b->n_cases + 1, sizeof(*rows));
 
@@ -42,40 +36,7 @@ static void take_rows(struct look *l)
         rows[i] =
             (struct job_row){c->metric, c->unit, c->params, good || zero ? p->value : NAN, failed};
     }
-    l->rows = (struct job_rows){l->b->described, l->b->params, l->b->n_params, rows, l->b->n_cases};
-}
-
-static struct decide_run run_of(const struct look *l, size_t row)
-{
-    const struct report_point *p = &l->b->cases[row].points[l->run];
-    double *values = pool_alloc(&l->r->pool, p->n_rows, sizeof(*values));
-
-    return (struct decide_run){.values = values,
-                               .n = combine_values(&l->b->rows[l->run], p, values)};
-}
-
-/* One decision for each way of each job, in that order. Where a job's `gain` is no share, nothing
- * is decided, as of a run.json that somebody changed. */
-static void decide(const struct look *l, struct decide_case *cases, size_t n)
-{
-    struct decide_options options = {.alarm_level = ALARM_LEVEL, .confidence = CONFIDENCE};
-    struct decide_run *runs = pool_alloc(&l->r->pool, 2 * n, sizeof(*runs));
-    struct decide_overall overall;
-    size_t k = 0;
-
-    for (size_t i = 0; i < l->n; i++)
-        for (size_t w = 0; w < l->jobs[i].n_ways; w++, k++) {
-            const struct job *job = &l->jobs[i];
-            runs[2 * k] = run_of(l, job->row);
-            runs[2 * k + 1] = run_of(l, job->ways[w].row);
-            cases[k] =
-                (struct decide_case){.a = {&runs[2 * k], 1},
-                                     .b = {&runs[2 * k + 1], 1},
-                                     .margin = job->rule->gain / 100,
-                                     .higher_is_better = l->b->cases[job->row].more_is_better};
-        }
-    if (n)
-        decide_suite(cases, n, &options, &overall);
+    return (struct job_rows){l->b->described, l->b->params, l->b->n_params, rows, l->b->n_cases};
 }
 
 /* The ratio is turned round so that above 1 is faster. */
@@ -84,25 +45,7 @@ static double saving_of(double ratio)
     return 100 * (1 - 1 / ratio);
 }
 
-static void take_advice(const struct look *l, struct run_job *j, const struct decide_case *cases)
-{
-    for (size_t w = 0; w < j->found.n_ways; w++) {
-        const struct decide_case *d = &cases[w];
-        char text[TEXT_MAX];
-
-        if (d->decision != DECISION_BETTER || !(d->low > 1) ||
-            (j->way && saving_of(d->ratio) <= j->saving))
-            continue;
-        j->way = &l->b->cases[j->found.ways[w].row];
-        j->saving = saving_of(d->ratio);
-        j->low = saving_of(d->low);
-        j->high = saving_of(d->high);
-        j->advice = pool_text(&l->r->pool, "%s",
-                              job_way_text(&l->rows, &j->found.ways[w], text, sizeof(text)));
-    }
-}
-
-static void take_job(const struct look *l, const struct job *job, const struct decide_case *cases,
+static void take_job(const struct look *l, struct comparisons *q, const struct job *job,
                      struct run_job *j)
 {
     struct pool *pool = &l->r->pool;
@@ -123,38 +66,59 @@ static void take_job(const struct look *l, const struct job *job, const struct d
             pool_text(pool, "%s", job_on_text(&l->rows, job, job->failed, text, sizeof(text)));
     j->bound = pool_text(pool, "%s", job_bound_text(job, text, sizeof(text)));
     j->unmeasured = pool_text(pool, "%s", job_unmeasured_text(&l->rows, job, text, sizeof(text)));
-    take_advice(l, j, cases);
+    j->asked = pool_alloc(pool, job->n_ways, sizeof(*j->asked));
+    for (size_t w = 0; w < job->n_ways; w++)
+        j->asked[w] =
+            comparisons_add(q, &l->b->cases[job->ways[w].row], j->c, job->rule->gain / 100);
 }
 
-static void add_jobs(struct look *l, struct run_jobs *out)
+void jobs_ask(struct report *r, struct comparisons *q, struct run_jobs *out)
 {
-    size_t n = 0, k = 0;
-
-    take_rows(l);
-    l->jobs = pool_alloc(&l->r->pool, JOBS_MAX, sizeof(*l->jobs));
-    l->n = jobs_find(&l->rows, l->jobs, JOBS_MAX);
-    for (size_t i = 0; i < l->n; i++)
-        n += l->jobs[i].n_ways;
-    struct decide_case *cases = pool_alloc(&l->r->pool, n, sizeof(*cases));
-    decide(l, cases, n);
-    for (size_t i = 0; i < l->n; i++) {
-        take_job(l, &l->jobs[i], cases + k, &out->all[out->n++]);
-        k += l->jobs[i].n_ways;
-    }
-}
-
-void jobs_make(struct report *r, struct run_jobs *out)
-{
+    struct job *jobs = pool_alloc(&r->pool, JOBS_MAX, sizeof(*jobs));
+    struct look l = {.r = r};
     size_t benches = 0;
 
     for (size_t i = 0; i < r->n_benches; i++)
         benches += r->benches[i].described->jobs->label != NULL;
     *out = (struct run_jobs){
         .all = pool_alloc(&r->pool, benches * r->n_runs * JOBS_MAX + 1, sizeof(*out->all))};
-    for (size_t run = 0; run < r->n_runs; run++)
-        for (size_t i = 0; i < r->n_benches; i++)
-            if (r->benches[i].described->jobs->label)
-                add_jobs(&(struct look){.r = r, .b = &r->benches[i], .run = run}, out);
+    for (l.run = 0; l.run < r->n_runs; l.run++)
+        for (l.b = r->benches; l.b < r->benches + r->n_benches; l.b++) {
+            if (!l.b->described->jobs->label)
+                continue;
+            l.rows = rows_of(&l);
+            comparisons_topic(q, NULL, l.b, l.run, false);
+            for (size_t i = 0, n = jobs_find(&l.rows, jobs, JOBS_MAX); i < n; i++)
+                take_job(&l, q, &jobs[i], &out->all[out->n++]);
+        }
+}
+
+/* Of several ways the one that saves most. */
+static void take_advice(struct report *r, const struct comparisons *q, struct run_job *j)
+{
+    const struct look l = {.r = r, .b = j->bench, .run = j->run};
+
+    for (size_t w = 0; w < j->found.n_ways; w++) {
+        const struct comparison *k = comparison_of(q, j->asked[w]);
+        char text[TEXT_MAX];
+
+        if (!k || k->decision != DECISION_BETTER || !(k->low > 1) ||
+            (j->way && saving_of(k->ratio) <= j->saving))
+            continue;
+        j->way = &l.b->cases[j->found.ways[w].row];
+        j->saving = saving_of(k->ratio);
+        j->low = saving_of(k->low);
+        j->high = saving_of(k->high);
+        const struct job_rows rows = rows_of(&l);
+        j->advice =
+            pool_text(&r->pool, "%s", job_way_text(&rows, &j->found.ways[w], text, sizeof(text)));
+    }
+}
+
+void jobs_judge(struct report *r, const struct comparisons *q, struct run_jobs *all)
+{
+    for (size_t i = 0; i < all->n; i++)
+        take_advice(r, q, &all->all[i]);
 }
 
 /* ---- The first lines ---- */

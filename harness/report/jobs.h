@@ -3,9 +3,9 @@
  * Whole jobs of a run, such as training of a model: how fast, what bounds them, and what to do. What
  * a job is, the benchmark says (struct bench_job); the rules are in core/job.h.
  *
- * Ways to do the same are held against the job by harness/decide/decide.h, all of a run and a benchmark as
- * one suite: in 1 % of runs in which no way is faster one of them is advised. One is where it is
- * proven faster, and its interval is not within the job's `gain` (struct bench_job). Of several it is the one that saves most.
+ * Ways to do the same are held against the job (comparisons.h). One is advised where it is proven
+ * faster, and its interval is not within the job's `gain` (struct bench_job). Of several it is the one
+ * that saves most.
  */
 #ifndef PLUMB_REPORT_JOBS_H
 #define PLUMB_REPORT_JOBS_H
@@ -15,6 +15,7 @@
 
 #include "core/job.h"
 #include "harness/document/document.h"
+#include "harness/report/comparisons.h"
 #include "harness/report/model.h"
 
 struct run_job {
@@ -27,7 +28,8 @@ struct run_job {
     const char *failed;          /* on how many the job failed: "4 ranks" or ""; NULL: it did not */
     const char *bound;           /* "bounded by the network: 61 % of the step waits for it" or "" */
     const char *unmeasured;      /* options that measure other ways; "" */
-    const struct report_case *way; /* that is advised; NULL: none */
+    size_t *asked;               /* numbers of the comparisons of found.ways */
+    const struct report_case *way; /* that is advised, of jobs_judge(); NULL: none */
     const char *advice;            /* "buckets of 1 MiB"; "" */
     double saving, low, high;      /* of the job's time, in percent, 95 % */
 };
@@ -38,7 +40,8 @@ struct run_jobs {
 };
 
 /* Everything lives in the report's pool. */
-void jobs_make(struct report *r, struct run_jobs *out);
+void jobs_ask(struct report *r, struct comparisons *q, struct run_jobs *out);
+void jobs_judge(struct report *r, const struct comparisons *q, struct run_jobs *all);
 
 /* Is the first case of the suite of a benchmark that has jobs? Then the run is about them. */
 bool jobs_lead(const struct report *r, size_t run);

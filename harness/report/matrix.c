@@ -7,171 +7,13 @@
 #include <string.h>
 
 #include "core/alloc.h"
-#include "core/stats.h"
 #include "core/units.h"
-#include "harness/report/cases.h"
+#include "harness/report/cases_group.h"
 #include "harness/report/described.h"
 #include "harness/report/page.h"
 #include "harness/report/show.h"
 
 #define MATRIX_ENDS_MAX 128
-
-/* ---- Slow hosts ---- */
-
-struct judging {
-    const struct link *links;
-    size_t n, n_hosts;
-    enum links_way way;
-    double *levels; /* of each host; NaN: no link */
-    bool *low;      /* the level is low: not a host to compare with */
-    bool *met;      /* scratch: hosts */
-    double *scratch, *others;
-};
-
-static bool is_of(const struct judging *j, const struct link *l, size_t host)
-{
-    return (j->way != LINKS_TO && l->from == host) || (j->way != LINKS_FROM && l->to == host);
-}
-
-/* Sorts; the higher of two middle values, or the lower. NaN of none. */
-static double middle(double *values, size_t n, bool higher)
-{
-    if (!n)
-        return NAN;
-    qsort(values, n, sizeof(*values), stats_ascending);
-    return values[higher ? n / 2 : (n - 1) / 2];
-}
-
-static void take_levels(struct judging *j)
-{
-    size_t n_known = 0;
-    double reference;
-
-    for (size_t h = 0; h < j->n_hosts; h++) {
-        size_t n = 0;
-
-        for (size_t i = 0; i < j->n; i++)
-            if (is_of(j, &j->links[i], h))
-                j->scratch[n++] = j->links[i].value;
-        j->levels[h] = middle(j->scratch, n, true);
-    }
-    for (size_t h = 0; h < j->n_hosts; h++)
-        if (!isnan(j->levels[h]))
-            j->others[n_known++] = j->levels[h];
-    reference = middle(j->others, n_known, false);
-    for (size_t h = 0; h < j->n_hosts; h++)
-        j->low[h] = j->levels[h] < (1 - LINKS_SLOW) * reference;
-}
-
-/* The links of `host` with those that are not low; *peers: how many hosts these are. */
-static size_t own_links(struct judging *j, size_t host, size_t *peers)
-{
-    size_t n = 0;
-
-    *peers = 0;
-    for (size_t h = 0; h < j->n_hosts; h++)
-        j->met[h] = false;
-    for (size_t i = 0; i < j->n; i++) {
-        size_t other = j->links[i].from == host ? j->links[i].to : j->links[i].from;
-
-        if (!is_of(j, &j->links[i], host) || j->low[other])
-            continue;
-        *peers += !j->met[other];
-        j->met[other] = true;
-        j->scratch[n++] = j->links[i].value;
-    }
-    return n;
-}
-
-/* The links between hosts that are not low: their median, and the share of it that noise may
- * take. */
-static double others_median(struct judging *j, double *noise)
-{
-    size_t n = 0;
-    double median;
-
-    for (size_t i = 0; i < j->n; i++)
-        if (!j->low[j->links[i].from] && !j->low[j->links[i].to])
-            j->others[n++] = j->links[i].value;
-    median = stats_median(j->others, n);
-    for (size_t i = 0; i < n; i++)
-        j->others[i] = fabs(j->others[i] - median);
-    *noise = n ? LINKS_NOISE * STATS_MAD_TO_SD * stats_median(j->others, n) / median : NAN;
-    return median;
-}
-
-static bool is_slow(struct judging *j, size_t host, struct slow_host *slow)
-{
-    size_t peers, n, fine = 0;
-    double noise, reference;
-
-    if (!j->low[host])
-        return false;
-    for (size_t h = 0; h < j->n_hosts; h++)
-        fine += !j->low[h] && !isnan(j->levels[h]);
-    n = own_links(j, host, &peers);
-    if (peers < 2 || fine < 2)
-        return false;
-    *slow = (struct slow_host){host, j->way, peers, NAN};
-    slow->ratio = stats_median(j->scratch, n);
-    reference = others_median(j, &noise);
-    slow->ratio /= reference;
-    return slow->ratio < 1 - fmax(LINKS_SLOW, noise); /* false of NaN: there are no others */
-}
-
-/* Are there at least two other hosts each way? Else the ways are no different views. */
-static bool has_both_ways(const struct judging *j, size_t host)
-{
-    size_t from = 0, to = 0;
-
-    for (size_t i = 0; i < j->n; i++) {
-        from += j->links[i].from == host;
-        to += j->links[i].to == host;
-    }
-    return from >= 2 && to >= 2;
-}
-
-static void judge_way(struct judging *j, struct slow_host *found, enum links_way way)
-{
-    j->way = way;
-    take_levels(j);
-    for (size_t h = 0; h < j->n_hosts; h++) {
-        struct slow_host slow;
-
-        if (way != LINKS_BOTH && (found[h].links || !has_both_ways(j, h)))
-            continue;
-        if (is_slow(j, h, &slow))
-            found[h] = slow;
-    }
-}
-
-size_t links_judge(const struct link *links, size_t n, size_t n_hosts, struct slow_host *slow)
-{
-    size_t room = n + n_hosts;
-    struct judging j = {.links = links,
-                        .n = n,
-                        .n_hosts = n_hosts,
-                        .levels = xcalloc(room, sizeof(double)),
-                        .scratch = xcalloc(room, sizeof(double)),
-                        .others = xcalloc(room, sizeof(double)),
-                        .low = xcalloc(n_hosts, sizeof(bool)),
-                        .met = xcalloc(n_hosts, sizeof(bool))};
-    struct slow_host *found = xcalloc(n_hosts, sizeof(*found));
-    size_t n_slow = 0;
-
-    for (int way = LINKS_BOTH; n_hosts >= 3 && way <= LINKS_TO; way++)
-        judge_way(&j, found, (enum links_way)way);
-    for (size_t h = 0; h < n_hosts; h++)
-        if (found[h].links)
-            slow[n_slow++] = found[h];
-    free(j.met);
-    free(j.low);
-    free(j.others);
-    free(j.scratch);
-    free(j.levels);
-    free(found);
-    return n_slow;
-}
 
 /* The columns of the two ends, of GPUs and of hosts. */
 static const char *const ends[][2] = {{"source", "destination"}, {"from", "to"}};
@@ -213,30 +55,21 @@ static const char *end_of(const struct report_bench *b, const struct report_case
     return report_param(b, c, ends[hosts][end ^ (size_t)back]);
 }
 
-/* Both ways between hosts are in one matrix, on either side of its diagonal. */
-static bool same_param(const struct report_bench *b, size_t param, const struct report_case *x,
-                       const struct report_case *y)
+/* All but the ends. Both ways between hosts are in one matrix, on either side of its diagonal. */
+static const char *what_it_is_of(const struct report_bench *b, const struct report_case *c,
+                                 size_t column, const void *arg)
 {
-    if (!strcmp(x->params[param], y->params[param]))
-        return true;
-    return !strcmp(b->params[param], "direction") && is_host_pair(b, x) && is_host_pair(b, y) &&
-           ways_of(x->params[param]) && ways_of(x->params[param]) == ways_of(y->params[param]);
+    static const char *const ways[] = {NULL, "one way", "of both ways"};
+    bool is_way = column < b->n_params && !strcmp(b->params[column], "direction") &&
+                  is_host_pair(b, c) && ways_of(c->params[column]);
+
+    return is_way ? ways[ways_of(c->params[column])] : cases_but(b, c, column, arg);
 }
 
-/* Do two cases differ in their ends alone? */
-static bool same_matrix(const struct report_bench *b, const struct report_case *x,
-                        const struct report_case *y)
+static bool is_in(const struct report_bench *b, size_t run, const struct report_case *c,
+                  const void *arg)
 {
-    if (strcmp(x->metric, y->metric) != 0 || strcmp(x->unit, y->unit) != 0)
-        return false;
-    for (size_t i = 0; i < b->n_params; i++)
-        if (!b->follows[i] && !is_end(b->params[i]) && !same_param(b, i, x, y))
-            return false;
-    return true;
-}
-
-static bool is_in(const struct report_bench *b, const struct report_case *c, size_t run)
-{
+    (void)arg;
     return (case_is_pair(b, c) || is_host_pair(b, c)) && c->points[run].n_rows > 0 && *c->metric;
 }
 
@@ -266,7 +99,7 @@ static size_t list_ends(const struct report_bench *b, size_t run, const char **l
     size_t n = 0;
 
     for (size_t i = 0; i < b->n_cases; i++) {
-        if (!is_in(b, &b->cases[i], run))
+        if (!is_in(b, run, &b->cases[i], NULL))
             continue;
         add_end(list, &n, end_of(b, &b->cases[i], 0));
         add_end(list, &n, end_of(b, &b->cases[i], 1));
@@ -309,36 +142,21 @@ static const char *relation_of(struct report *r, size_t run, const char *address
     return "";
 }
 
-/* NaN: no. */
-static bool is_behind(const struct matrix *m, double value, double median)
+static void fill_cells(struct report *r, struct matrix *m, const struct case_group *group)
 {
-    double ratio = value / median;
-
-    return m->more_is_better ? ratio < 1 - MATRIX_SLOW : ratio > 1 + MATRIX_SLOW;
-}
-
-/* Of one launch without noise the value counts: a host is judged by several pairs, each of which
- * has its own launch. */
-static bool counts_for_hosts(const struct matrix_cell *cell)
-{
-    return matrix_has_value(cell) &&
-           !(cell->vague && (cell->point->n_noisy || cell->point->n_values > 1));
-}
-
-static void fill_cells(struct report *r, struct matrix *m, const struct report_case *first)
-{
-    for (size_t i = 0; i < m->bench->n_cases; i++) {
-        const struct report_case *c = &m->bench->cases[i];
+    for (size_t i = 0; i < m->n * m->n; i++)
+        m->cells[i] = (struct matrix_cell){.asked = COMPARISON_NONE};
+    for (size_t i = 0; i < group->n; i++) {
+        const struct report_case *c = group->cases[i];
         const struct report_point *p = &c->points[m->run];
-
-        if (!is_in(m->bench, c, m->run) || !same_matrix(m->bench, first, c))
-            continue;
         size_t from = index_of(m, end_of(m->bench, c, 0));
         size_t to = index_of(m, end_of(m->bench, c, 1));
+
         if (from == m->n || to == m->n)
             continue;
         struct matrix_cell *cell = &m->cells[from * m->n + to];
-        *cell = (struct matrix_cell){.c = c, .point = p, .kind_median = NAN};
+        cell->c = c;
+        cell->point = p;
         cell->relation = relation_of(r, m->run, report_param(m->bench, c, "address"));
         cell->path = report_param(m->bench, c, "path");
         cell->kind = show_joined(&r->pool, cell->relation, cell->path);
@@ -349,27 +167,6 @@ static void fill_cells(struct report *r, struct matrix *m, const struct report_c
         m->measured++;
         m->high = isnan(m->high) ? p->value : fmax(m->high, p->value);
     }
-}
-
-static void judge_cell(struct matrix *m, size_t cell, double *scratch)
-{
-    struct matrix_cell *at = &m->cells[cell];
-    size_t n = 0;
-
-    if (!matrix_has_value(at))
-        return;
-    for (size_t i = 0; i < m->n * m->n; i++)
-        if (matrix_has_value(&m->cells[i]) && !strcmp(m->cells[i].kind, at->kind))
-            scratch[n++] = m->cells[i].point->value;
-    if (n < MATRIX_KIND_MIN)
-        return;
-    at->kind_median = stats_median(scratch, n);
-    bool seems = is_behind(m, at->point->value, at->kind_median);
-    double end = m->more_is_better ? at->point->high : at->point->low;
-    at->slow = seems && is_behind(m, end, at->kind_median);
-    at->vague = seems && !at->slow;
-    m->slow += at->slow;
-    m->vague += at->vague;
 }
 
 /* Of what is between hosts a row has a dozen settings more, which mostly are the same
@@ -390,53 +187,6 @@ static const char *title_of(struct report *r, const struct report_bench *b,
     return text;
 }
 
-/* `all`: the pairs that seem slow and are not proven, too. */
-static size_t judge_links(const struct matrix *m, struct link *links, bool all,
-                          struct slow_host *slow)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < m->n * m->n; i++) {
-        const struct matrix_cell *cell = &m->cells[i];
-        double value =
-            (all ? matrix_has_value(cell) : counts_for_hosts(cell)) ? cell->point->value : 0;
-
-        if (value > 0)
-            links[n++] = (struct link){i / m->n, i % m->n, m->more_is_better ? value : 1 / value};
-    }
-    return links_judge(links, n, m->n, slow);
-}
-
-static bool has_host(const struct slow_host *slow, size_t n, size_t host)
-{
-    for (size_t i = 0; i < n; i++)
-        if (slow[i].host == host)
-            return true;
-    return false;
-}
-
-/* Which hosts are behind the others, by their links. A pair that is not proven slow accuses none of
- * its ends. But to leave it out makes the others look fast, so that a host is named only if it is
- * behind with such pairs, too. */
-static void judge_hosts(struct report *r, struct matrix *m)
-{
-    struct link *links = xcalloc(m->n * m->n, sizeof(*links));
-    struct slow_host *with = pool_alloc(&r->pool, m->n, sizeof(*with));
-    size_t n_with = judge_links(m, links, true, with), kept = 0;
-
-    m->slow_hosts = pool_alloc(&r->pool, m->n, sizeof(*m->slow_hosts));
-    m->n_slow_hosts = judge_links(m, links, false, m->slow_hosts);
-    for (size_t k = 0; k < m->n_slow_hosts; k++)
-        if (has_host(with, n_with, m->slow_hosts[k].host))
-            m->slow_hosts[kept++] = m->slow_hosts[k];
-    m->n_slow_hosts = kept;
-    for (size_t i = 0; i < m->n * m->n; i++)
-        for (size_t k = 0; k < m->n_slow_hosts; k++)
-            if (m->slow_hosts[k].host == i / m->n || m->slow_hosts[k].host == i % m->n)
-                m->cells[i].named = true;
-    free(links);
-}
-
 static double size_of(const struct report_bench *b, const struct report_case *c)
 {
     double size;
@@ -455,7 +205,8 @@ static bool is_telling_size(const struct report_bench *b, size_t run, const stru
         const struct report_case *other = &b->cases[i];
         double other_size = size_of(b, other);
 
-        if (is_in(b, other, run) && is_host_pair(b, other) && !strcmp(other->metric, c->metric) &&
+        if (is_in(b, run, other, NULL) && is_host_pair(b, other) &&
+            !strcmp(other->metric, c->metric) &&
             !strcmp(report_param(b, other, "transport"), report_param(b, c, "transport")) &&
             (rate ? other_size > size : other_size < size))
             return false;
@@ -464,8 +215,10 @@ static bool is_telling_size(const struct report_bench *b, size_t run, const stru
 }
 
 static void make_one(struct report *r, const struct report_bench *b, size_t run,
-                     const struct report_case *first, struct matrix *m)
+                     const struct case_group *group, struct matrix *m)
 {
+    const struct report_case *first = group->cases[0];
+
     *m = (struct matrix){.bench = b, .run = run, .metric = first->metric, .unit = first->unit};
     m->more_is_better = first->more_is_better;
     m->high = NAN;
@@ -474,33 +227,137 @@ static void make_one(struct report *r, const struct report_bench *b, size_t run,
     m->ends = pool_alloc(&r->pool, MATRIX_ENDS_MAX, sizeof(*m->ends));
     m->n = list_ends(b, run, m->ends);
     m->cells = pool_alloc(&r->pool, m->n * m->n, sizeof(*m->cells));
-    double *scratch = xcalloc(m->n * m->n, sizeof(*scratch));
-    fill_cells(r, m, first);
-    for (size_t i = 0; i < m->n * m->n; i++)
-        judge_cell(m, i, scratch);
-    free(scratch);
-    if (m->hosts)
-        judge_hosts(r, m);
-}
-
-static bool is_first(const struct report_bench *b, size_t run, size_t index)
-{
-    for (size_t i = 0; i < index; i++)
-        if (is_in(b, &b->cases[i], run) && same_matrix(b, &b->cases[i], &b->cases[index]))
-            return false;
-    return is_in(b, &b->cases[index], run) && is_telling_size(b, run, &b->cases[index]);
+    fill_cells(r, m, group);
 }
 
 void matrices_make(struct report *r, struct matrices *out)
 {
-    size_t n;
-    const struct case_in_run *firsts = cases_that(r, is_first, &n);
+    size_t most = 0;
 
-    *out = (struct matrices){.all = pool_alloc(&r->pool, n, sizeof(*out->all))};
-    for (size_t i = 0; i < n; i++) {
-        struct matrix *m = &out->all[out->n];
+    for (const struct report_bench *b = r->benches; b < r->benches + r->n_benches; b++)
+        most += b->n_cases * r->n_runs;
+    *out = (struct matrices){.all = pool_alloc(&r->pool, most, sizeof(*out->all))};
+    for (const struct report_bench *b = r->benches; b < r->benches + r->n_benches; b++)
+        for (size_t run = 0; run < r->n_runs; run++) {
+            struct case_groups groups = cases_group(&r->pool, b, run, is_in, NULL, what_it_is_of,
+                                                    "source destination from to");
 
-        make_one(r, firsts[i].bench, firsts[i].run, firsts[i].c, m);
-        out->n += m->measured > 0 && (!m->hosts || m->n > 2);
+            for (size_t i = 0; i < groups.n; i++) {
+                struct matrix *m = &out->all[out->n];
+
+                if (!is_telling_size(b, run, groups.all[i].cases[0]))
+                    continue;
+                make_one(r, b, run, &groups.all[i], m);
+                out->n += m->measured > 0 && (!m->hosts || m->n > 2);
+            }
+        }
+}
+
+/* ---- Which pairs and hosts are slow ---- */
+
+/* The cells of one kind that have a value, each as a place of its own; kind NULL: the cells as links of
+ * their ends. cells: theirs, in the order of the group. */
+static void list_cells(const struct matrix *m, const char *kind, enum links_way way,
+                       struct comparison_group *g, size_t *cells)
+{
+    *g = (struct comparison_group){g->cases, g->place, g->other, .both = way == LINKS_BOTH};
+    for (size_t i = 0; i < m->n * m->n; i++) {
+        const struct matrix_cell *cell = &m->cells[i];
+        size_t from = i / m->n, to = i % m->n;
+
+        if (!matrix_has_value(cell) || !(cell->point->value > 0) ||
+            (kind && strcmp(cell->kind, kind) != 0))
+            continue;
+        cells[g->n] = i;
+        g->place[g->n] = kind ? g->n : way == LINKS_TO ? to : from;
+        g->other[g->n] = kind ? COMPARISON_NONE : way == LINKS_TO ? from : to;
+        g->cases[g->n++] = cell->c;
     }
+    g->n_places = kind ? g->n : m->n;
+}
+
+bool matrix_begins_kind(const struct matrix *m, size_t cell)
+{
+    bool begins = matrix_has_value(&m->cells[cell]);
+
+    for (size_t i = 0; begins && i < cell; i++)
+        begins =
+            !matrix_has_value(&m->cells[i]) || strcmp(m->cells[i].kind, m->cells[cell].kind) != 0;
+    return begins;
+}
+
+static void ask_one(struct comparisons *q, struct matrix *m)
+{
+    size_t all = m->n * m->n;
+    size_t *at = xcalloc(4 * all, sizeof(*at)), *cells = at + all;
+    struct comparison_group g = {.cases = xcalloc(all, sizeof(const struct report_case *)),
+                                 .place = cells + all,
+                                 .other = cells + 2 * all};
+
+    comparisons_topic(q, NULL, m->bench, m->run, true);
+    for (size_t i = 0; i < all; i++) {
+        if (!matrix_begins_kind(m, i))
+            continue;
+        list_cells(m, m->cells[i].kind, LINKS_BOTH, &g, cells);
+        comparisons_add_group(q, &g, COMPARISONS_MARGIN, at);
+        for (size_t k = 0; k < g.n; k++)
+            m->cells[cells[k]].asked = at[k];
+    }
+    comparisons_topic(q, NULL, m->bench, m->run, true);
+    for (int way = 0; m->hosts && way < LINKS_WAYS; way++) {
+        list_cells(m, NULL, (enum links_way)way, &g, cells);
+        m->asked[way] = pool_alloc(&q->r->pool, m->n, sizeof(*m->asked[way]));
+        comparisons_add_group(q, &g, COMPARISONS_MARGIN, m->asked[way]);
+    }
+    free(g.cases);
+    free(at);
+}
+
+void matrices_ask(struct comparisons *q, struct matrices *all)
+{
+    for (size_t i = 0; i < all->n; i++)
+        ask_one(q, &all->all[i]);
+}
+
+/* Other hosts that its links of this way go to, or come from. */
+static size_t count_links(const struct matrix *m, size_t host, enum links_way way)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < m->n; i++)
+        n += (way != LINKS_TO && matrix_has_value(&m->cells[host * m->n + i])) ||
+             (way != LINKS_FROM && matrix_has_value(&m->cells[i * m->n + host]));
+    return n;
+}
+
+static void judge_one(const struct comparisons *q, struct matrix *m)
+{
+    m->slow_hosts = pool_alloc(&q->r->pool, m->n, sizeof(*m->slow_hosts));
+    for (size_t host = 0; m->hosts && host < m->n; host++)
+        for (int way = 0; way < LINKS_WAYS; way++) {
+            const struct comparison *k = comparison_of(q, m->asked[way][host]);
+
+            if (!k || !k->slow)
+                continue;
+            m->slow_hosts[m->n_slow_hosts++] =
+                (struct slow_host){host, (enum links_way)way, count_links(m, host, way), k};
+            break;
+        }
+    for (size_t i = 0; i < m->n * m->n; i++) {
+        struct matrix_cell *cell = &m->cells[i];
+
+        for (size_t k = 0; k < m->n_slow_hosts; k++)
+            cell->named |= m->slow_hosts[k].host == i / m->n || m->slow_hosts[k].host == i % m->n;
+        cell->others = comparison_of(q, cell->asked);
+        cell->slow = cell->others && cell->others->slow;
+        cell->looks_slow = cell->others && cell->others->looks_slow && !cell->named;
+        m->slow += cell->slow;
+        m->looks_slow += cell->looks_slow;
+    }
+}
+
+void matrices_judge(const struct comparisons *q, struct matrices *all)
+{
+    for (size_t i = 0; i < all->n; i++)
+        judge_one(q, &all->all[i]);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies between GPUs as matrices: a row for each source, a column for each destination, one matrix
- * for each choice of the other parameters. And pairs that are slow for their kind.
+ * Copies between GPUs, and links between hosts, as matrices: a row for each source, a column for each
+ * destination, one matrix for each choice of the other parameters. And which pairs and hosts are slow
+ * (comparisons.h).
  *
- * Pairs are of one kind where the machine's facts say so (as many NVLinks, or the same way over the
- * PCI bus), and where their rows say the same of the path. A kind has at least MATRIX_KIND_MIN
- * pairs. A pair seems slow where its value is more than MATRIX_SLOW behind the median of its kind.
- * It is slow where the better end of its interval over the launches is, too; else it is vague. A
- * single launch has no interval.
+ * Pairs are held against those of their kind: where the machine's facts say the same (as many NVLinks,
+ * or the same way over the PCI bus), and where their rows say the same of the path. A slow host shows in
+ * all of its links, and a slow link in one: hosts are held against each other by the links from them
+ * and to them together, and where that finds nothing, by those from them and to them alone.
  */
 #ifndef PLUMB_REPORT_MATRIX_H
 #define PLUMB_REPORT_MATRIX_H
@@ -15,47 +15,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "harness/report/comparisons.h"
 #include "harness/report/model.h"
 
-/*
- * Which host is behind the others, by what the links between them carry. Pure.
- *
- * A link is as fast as the slower of its ends lets it be, so that a slow host shows in all of its
- * links, and a slow link in one. A host's level is the upper median of its links: with a strict
- * majority of hosts that are fine, at least half of a fine host's links go to such. A host is slow
- * where
- *   - its level is more than LINKS_SLOW below that of the middle host (the lower middle of an even
- *     number: half of the hosts are no majority), and
- *   - the median of its links to hosts that are not slow, at least two where there are as many, is
- *     below the median of the links between these by more than LINKS_SLOW and by more than
- *     LINKS_NOISE standard deviations of them (from the median absolute deviation),
- * judged over all of its links, then over those from it and those to it by themselves, where there
- * are links both ways.
- */
-
-#define LINKS_SLOW  0.10
-#define LINKS_NOISE 3.0
-
-struct link {
-    size_t from, to; /* hosts */
-    double value;    /* above 0, the more the better: 1 / time for a latency */
-};
-
-enum links_way { LINKS_BOTH, LINKS_FROM, LINKS_TO };
+enum links_way { LINKS_BOTH, LINKS_FROM, LINKS_TO, LINKS_WAYS };
 
 struct slow_host {
     size_t host;
-    enum links_way way; /* which of its links are slow */
-    size_t links;       /* other hosts that they go to, or come from */
-    double ratio;       /* what they carry of the others' */
+    enum links_way way;              /* which of its links are slow */
+    size_t links;                    /* other hosts that they go to, or come from */
+    const struct comparison *others; /* what they carry of those between other hosts */
 };
-
-/* Fills `slow`, which has room for n_hosts, in the order of the hosts; returns how many there are.
- * With fewer than three hosts nothing can be told. */
-size_t links_judge(const struct link *links, size_t n, size_t n_hosts, struct slow_host *slow);
-
-#define MATRIX_SLOW     0.15
-#define MATRIX_KIND_MIN 4
 
 struct matrix_cell {
     const struct report_case *c; /* NULL: not in this run */
@@ -63,9 +33,9 @@ struct matrix_cell {
     const char *relation; /* "4 NVLinks", "PIX", says the probe; "" where it is not known */
     const char *path;     /* the row's own word */
     const char *kind;     /* both */
-    double kind_median;   /* NaN: too few of it, or no value */
-    bool slow;
-    bool vague; /* it seems slow, and its interval does not prove it */
+    size_t asked;         /* number of its comparison with the others of its kind */
+    const struct comparison *others; /* that, decided; NULL: there are none */
+    bool slow, looks_slow;
     bool named; /* an end of it is a host that is named as slow: that says it all */
 };
 
@@ -79,8 +49,9 @@ struct matrix {
     const char **ends; /* names, by number */
     size_t n;
     struct matrix_cell *cells; /* n x n: [source * n + destination] */
-    size_t measured, slow, vague;
-    struct slow_host *slow_hosts; /* of hosts */
+    size_t measured, slow, looks_slow;
+    size_t *asked[LINKS_WAYS]; /* numbers of the hosts' comparisons */
+    struct slow_host *slow_hosts;
     size_t n_slow_hosts;
     double high; /* the highest value */
 };
@@ -93,12 +64,16 @@ struct matrices {
 /* Of every run and benchmark in which two GPUs or more copied to one another. Everything lives in
  * the report's pool. */
 void matrices_make(struct report *r, struct matrices *out);
+void matrices_ask(struct comparisons *q, struct matrices *all);
+void matrices_judge(const struct comparisons *q, struct matrices *all);
 
-/* "2 pairs seem slow, not proven: node0 -> node3, node1 -> node2; measure again with a higher
- * --repeat"; "": none. */
-const char *matrix_vague_text(struct report *r, const struct matrix *m);
+/* "not proven to be slow: node0 -> node3, node1 -> node2 and 5 more; measure again with a higher
+ * --repeat"; "": none looks so. */
+const char *matrix_looks_slow_text(struct report *r, const struct matrix *m);
 
 bool matrix_has_value(const struct matrix_cell *cell);
+/* The first of its kind that has a value. */
+bool matrix_begins_kind(const struct matrix *m, size_t cell);
 
 /* A slow pair that no slow host explains. */
 bool matrix_is_listed(const struct matrix *m, size_t cell);
@@ -113,7 +88,7 @@ bool matrix_holds(const struct matrix *m, const struct report_case *c, size_t ru
 const char *matrix_summary(struct report *r, const struct matrix *m, const struct report_case *c,
                            size_t *slow);
 
-/* "cuda:2 -> cuda:5 is 40 % below the median of its kind (4 NVLinks, 24.1 GB/s)". */
+/* "cuda:2 -> cuda:5 carries 0.60 (0.58 to 0.62) of the other pairs of its kind (4 NVLinks)". */
 const char *matrix_slow_text(struct report *r, const struct matrix *m, size_t cell);
 
 #endif

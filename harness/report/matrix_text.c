@@ -6,8 +6,7 @@
 #include "harness/report/matrix.h"
 #include "harness/report/show.h"
 
-#define VAGUE_MAX    3     /* that are named */
-#define MATRIX_ALIKE 0.005 /* no difference that matters */
+#define LOOKS_SLOW_MAX 3 /* that are named */
 
 bool matrix_has_value(const struct matrix_cell *cell)
 {
@@ -19,47 +18,49 @@ bool matrix_is_listed(const struct matrix *m, size_t cell)
     return m->cells[cell].slow && !m->cells[cell].named;
 }
 
+/* "carries 0.60 (0.58 to 0.62) of", "take 1.67 times as long as": what others do follows. */
+static const char *share_text(struct pool *pool, const struct matrix *m, const struct comparison *k,
+                              bool one)
+{
+    struct comparison times = {.low = 1 / k->high, .high = 1 / k->low};
+
+    return m->more_is_better ? pool_text(pool, "carr%s %.2f%s of", one ? "ies" : "y", k->ratio,
+                                         comparison_interval_text(pool, k))
+                             : pool_text(pool, "take%s %.2f%s times as long as", one ? "s" : "",
+                                         1 / k->ratio, comparison_interval_text(pool, &times));
+}
+
 const char *matrix_host_text(struct report *r, const struct matrix *m, size_t i)
 {
+    static const char *const which[] = {
+        [LINKS_BOTH] = "links", [LINKS_FROM] = "links to others", [LINKS_TO] = "links from others"};
     const struct slow_host *s = &m->slow_hosts[i];
-    const char *which = s->way == LINKS_FROM ? "links to others"
-                        : s->way == LINKS_TO ? "links from others"
-                                             : "links";
 
-    if (m->more_is_better)
-        return pool_text(&r->pool, "%s: its %zu %s carry %.2f of the others'", m->ends[s->host],
-                         s->links, which, s->ratio);
-    return pool_text(&r->pool, "%s: its %zu %s take %.2f times as long as the others'",
-                     m->ends[s->host], s->links, which, 1 / s->ratio);
+    return pool_text(&r->pool, "%s: its %zu %s %s the others'", m->ends[s->host], s->links,
+                     which[s->way], share_text(&r->pool, m, s->others, false));
 }
 
 const char *matrix_slow_text(struct report *r, const struct matrix *m, size_t cell)
 {
     const struct matrix_cell *at = &m->cells[cell];
-    double change = at->point->value / at->kind_median - 1;
 
-    return pool_text(&r->pool, "%s -> %s is %s %s the median of its kind (%s%s%s %s)",
-                     m->ends[cell / m->n], m->ends[cell % m->n],
-                     document_percent(&r->pool, 100 * fabs(change)), change < 0 ? "below" : "above",
-                     at->kind, *at->kind ? ": " : "", document_number(&r->pool, at->kind_median),
-                     m->unit);
+    return pool_text(&r->pool, "%s -> %s %s the others of its kind%s%s%s", m->ends[cell / m->n],
+                     m->ends[cell % m->n], share_text(&r->pool, m, at->others, true),
+                     *at->kind ? " (" : "", at->kind, *at->kind ? ")" : "");
 }
 
-const char *matrix_vague_text(struct report *r, const struct matrix *m)
+const char *matrix_looks_slow_text(struct report *r, const struct matrix *m)
 {
-    const char *names = "";
-    size_t n = 0;
+    struct show_list names = {.pool = &r->pool, .max = LOOKS_SLOW_MAX};
 
     for (size_t i = 0; i < m->n * m->n; i++)
-        if (m->cells[i].vague && n++ < VAGUE_MAX)
-            names =
-                show_joined(&r->pool, names,
-                            pool_text(&r->pool, "%s -> %s", m->ends[i / m->n], m->ends[i % m->n]));
-    if (!n)
-        return "";
-    return pool_text(&r->pool, "%s slow, not proven: %s%s; measure again with a higher --repeat",
-                     n == 1 ? "1 pair seems" : pool_text(&r->pool, "%zu pairs seem", n), names,
-                     n > VAGUE_MAX ? ", ..." : "");
+        if (m->cells[i].looks_slow)
+            show_list_add(&names,
+                          pool_text(&r->pool, "%s -> %s", m->ends[i / m->n], m->ends[i % m->n]));
+    return names.n ? pool_text(&r->pool,
+                               "look slow, not proven: %s; measure again with a higher --repeat",
+                               show_list_text(&names))
+                   : "";
 }
 
 bool matrix_holds(const struct matrix *m, const struct report_case *c, size_t run)
@@ -104,7 +105,7 @@ static struct kind count_kind(const struct matrix *m, const char *name)
 static const char *kind_text(struct pool *pool, const struct matrix *m, const struct kind *k,
                              const char *link)
 {
-    const char *pairs = pool_text(pool, "%zu pair%s", k->pairs, k->pairs == 1 ? "" : "s");
+    const char *pairs = show_count(pool, k->pairs, "pair");
     double best = m->cells[k->best].point->value, worst = m->cells[k->worst].point->value;
 
     if (k->measured < k->pairs)
@@ -113,7 +114,7 @@ static const char *kind_text(struct pool *pool, const struct matrix *m, const st
         pairs = pool_text(pool, "%s (%s)", pairs, link);
     if (k->measured == 1)
         return pool_text(pool, "%s: %s", pairs, document_number(pool, best));
-    if (fabs(worst / best - 1) <= MATRIX_ALIKE)
+    if (fabs(worst / best - 1) < COMPARISONS_SAME)
         return pool_text(pool, "%s alike: %s", pairs, document_number(pool, best));
     pairs =
         pool_text(pool, "%s: %s to %s, slowest: %s -> %s", pairs, document_number(pool, best),
@@ -123,15 +124,10 @@ static const char *kind_text(struct pool *pool, const struct matrix *m, const st
                    : pairs;
 }
 
-/* The first pair of its kind that has a value, and the path that is asked for. */
+/* Of the path that is asked for. */
 static bool begins_kind(const struct matrix *m, size_t cell, const char *path)
 {
-    if (!matrix_has_value(&m->cells[cell]) || strcmp(m->cells[cell].path, path) != 0)
-        return false;
-    for (size_t i = 0; i < cell; i++)
-        if (matrix_has_value(&m->cells[i]) && !strcmp(m->cells[i].kind, m->cells[cell].kind))
-            return false;
-    return true;
+    return matrix_begins_kind(m, cell) && !strcmp(m->cells[cell].path, path);
 }
 
 /* A pair that was skipped before it knew its path belongs to no kind, and would go unseen. */

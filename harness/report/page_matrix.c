@@ -94,8 +94,8 @@ static void write_slow(const struct page *page, const struct matrix *m)
 
     for (size_t i = 0; i < m->n * m->n; i++)
         all += matrix_is_listed(m, i);
-    if (m->vague)
-        html_print(page->out, "<p class='note'>%s.</p>\n", matrix_vague_text(page->r, m));
+    if (m->looks_slow)
+        html_print(page->out, "<p class='note'>%s.</p>\n", matrix_looks_slow_text(page->r, m));
     if (!all && !m->n_slow_hosts)
         return;
     fputs("<ul class='findings'>", page->out);
@@ -165,10 +165,10 @@ void page_matrices(const struct page *page)
         fputs(
             "<section id='links'>\n<h2>Between hosts</h2>\n"
             "<p>Rows send, columns receive; the stronger the colour, the higher. Point at a cell "
-            "for its interval and limit. A framed cell is slow: its whole interval is more than "
-            "15 % behind the median of all links. A single launch proves nothing. A host is named "
-            "where the middle of its links is behind "
-            "what the others do among themselves, by more than 10 % and by more than they differ. "
+            "for its interval and limit. A framed cell is slow: it is proven to be more than 10 % "
+            "below the others. A single launch proves nothing. A host is named where that is "
+            "proven "
+            "of its links, against those between the other hosts. "
             "More than three pairs are not drawn as lines among the plots.</p>\n"
             "<div class='matrices'>\n",
             page->out);
@@ -176,11 +176,12 @@ void page_matrices(const struct page *page)
     }
     if (!page_has_matrices(page, false))
         return;
-    fputs("<section id='peers'>\n<h2>Between GPUs</h2>\n"
-          "<p>Rows are sources, columns destinations; the stronger the colour, the higher. Point "
-          "at a cell for its interval and limit. A framed cell is slow: its whole interval is more "
-          "than 15 % behind the median of its kind of link. A single launch proves "
-          "nothing.</p>\n<div class='matrices'>\n",
-          page->out);
+    fputs(
+        "<section id='peers'>\n<h2>Between GPUs</h2>\n"
+        "<p>Rows are sources, columns destinations; the stronger the colour, the higher. Point "
+        "at a cell for its interval and limit. A framed cell is slow: it is proven to be more than "
+        "10 % below the others of its kind of link. A single launch proves "
+        "nothing.</p>\n<div class='matrices'>\n",
+        page->out);
     write_matrices(page, false);
 }

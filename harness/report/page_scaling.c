@@ -46,15 +46,15 @@ static const char *efficiency_text(const struct page *page, const struct scaling
                                    size_t size, size_t ranks)
 {
     const struct scaling_cell *row = &s->cells[size * s->n_ranks];
-    double base;
-    struct scaling_ratio e = scaling_efficiency(s, size, ranks, &base);
+    const struct comparison *e = row[ranks].efficiency;
     const char *text;
 
-    if (isnan(e.value))
-        return base == s->ranks[ranks] ? "the first over several nodes" : "";
-    text = pool_text(&page->r->pool, "%#.3g%s", e.value, scaling_interval_text(&page->r->pool, &e));
-    if (s->ranks[0] != base)
-        return pool_text(&page->r->pool, "%s, from %.0f ranks", text, base);
+    if (!e)
+        return row[ranks].base == s->ranks[ranks] ? "the first over several nodes" : "";
+    text =
+        pool_text(&page->r->pool, "%#.3g%s", e->ratio, comparison_interval_text(&page->r->pool, e));
+    if (s->ranks[0] != row[ranks].base)
+        return pool_text(&page->r->pool, "%s, from %.0f ranks", text, row[ranks].base);
     if (strcmp(report_param(s->bench, s->first, "scaling"), "strong") != 0)
         return text;
     return pool_text(&page->r->pool, "%s; %#.3g times as fast", text,

@@ -11,13 +11,12 @@
 #include "core/row.h"
 #include "core/stats.h"
 #include "core/units.h"
-#include "harness/report/cases.h"
+#include "harness/report/cases_group.h"
 #include "harness/report/described.h"
 #include "harness/report/show.h"
 
-#define TELLS_NOTHING 10 /* a ratio whose interval spans such a factor */
-
 #define SCALING_SERIES_MAX 64
+#define EFFICIENCY_MARGIN  0.05 /* as that of plumb compare */
 
 static double number_of(const struct report_bench *b, const struct report_case *c, const char *name)
 {
@@ -32,27 +31,11 @@ static bool is_curve(const struct report_bench *b, const struct report_case *c, 
            number_of(b, c, "ranks") >= 2 && number_of(b, c, "size") > 0;
 }
 
-static bool same_series(const struct report_bench *b, const struct report_case *x,
-                        const struct report_case *y)
+static bool is_point(const struct report_bench *b, size_t run, const struct report_case *c,
+                     const void *arg)
 {
-    for (size_t i = 0; i < b->n_params; i++)
-        if (!b->follows[i] && !word_in("ranks size", b->params[i]) &&
-            strcmp(x->params[i], y->params[i]) != 0)
-            return false;
-    return true;
-}
-
-static bool is_first(const struct report_bench *b, size_t run, size_t index)
-{
-    const struct report_case *c = &b->cases[index];
-
-    if (!is_curve(b, c, "time") || !c->points[run].n_rows)
-        return false;
-    for (size_t i = 0; i < index; i++)
-        if (is_curve(b, &b->cases[i], "time") && b->cases[i].points[run].n_rows &&
-            same_series(b, &b->cases[i], c))
-            return false;
-    return true;
+    (void)arg;
+    return c->points[run].n_rows && (is_curve(b, c, "time") || is_curve(b, c, "busbw"));
 }
 
 double scaling_time_us(const struct report_case *c, size_t run)
@@ -68,18 +51,6 @@ double scaling_bytes(const struct report_bench *b, const struct report_case *c)
     double bytes = number_of(b, c, "vector_bytes");
 
     return bytes > 0 ? bytes : number_of(b, c, "size");
-}
-
-struct scaling_ratio scaling_ratio(double x, double x_low, double x_high, double y, double y_low,
-                                   double y_high)
-{
-    struct scaling_ratio r = {x > 0 && y > 0 ? x / y : NAN, NAN, NAN};
-
-    if (isnan(r.value) || !(x_low > 0) || !(y_low > 0) || isnan(x_high) || isnan(y_high))
-        return r;
-    r.low = r.value * exp(-hypot(log(x / x_low), log(y_high / y)));
-    r.high = r.value * exp(hypot(log(x_high / x), log(y / y_low)));
-    return r;
 }
 
 static const struct report_point *measured(const struct report_case *c, size_t run)
@@ -112,23 +83,44 @@ static bool spans(const struct scaling_series *s, const struct scaling_cell *cel
     return cell->bus && number_of(s->bench, cell->bus, "nodes") > 1;
 }
 
-struct scaling_ratio scaling_efficiency(const struct scaling_series *s, size_t size, size_t ranks,
-                                        double *base)
+/* Inside one node there is no link between nodes: what spans several is held against the fewest that
+ * do, which have none. */
+static void ask_row(struct comparisons *q, const struct scaling_series *s, struct scaling_cell *row)
 {
-    const struct scaling_cell *row = &s->cells[size * s->n_ranks];
-    const struct report_point *p = usable_bus(&row[ranks], s->run), *b = NULL;
-    size_t i = 0, from = 0;
+    for (size_t i = 0; i < s->n_ranks; i++) {
+        size_t from = 0;
 
-    /* Inside one node there is no link between nodes: what spans several is held against the fewest
-     * that do, which have none. */
-    while (from < ranks && spans(s, &row[ranks]) && !spans(s, &row[from]))
-        from++;
-    for (i = from; i < ranks && !b; i++)
-        b = usable_bus(&row[i], s->run);
-    *base = b ? s->ranks[i - 1] : ranks && from == ranks && p ? s->ranks[ranks] : NAN;
-    if (!p || !b)
-        return (struct scaling_ratio){NAN, NAN, NAN};
-    return scaling_ratio(p->value, p->low, p->high, b->value, b->low, b->high);
+        while (from < i && spans(s, &row[i]) && !spans(s, &row[from]))
+            from++;
+        bool first = i && from == i;
+        while (from < i && !usable_bus(&row[from], s->run))
+            from++;
+        row[i].base = NAN;
+        if (!usable_bus(&row[i], s->run) || (from == i && !first))
+            continue;
+        row[i].base = s->ranks[from];
+        if (from < i)
+            row[i].asked = comparisons_add(q, row[i].bus, row[from].bus, EFFICIENCY_MARGIN);
+    }
+}
+
+void scalings_ask(struct comparisons *q, struct scalings *all)
+{
+    for (size_t i = 0; i < all->n; i++) {
+        struct scaling_series *s = &all->all[i];
+
+        if (!i || s[-1].bench != s->bench || s[-1].run != s->run)
+            comparisons_topic(q, NULL, s->bench, s->run, false);
+        for (size_t size = 0; size < s->n_sizes; size++)
+            ask_row(q, s, &s->cells[size * s->n_ranks]);
+    }
+}
+
+void scalings_judge(const struct comparisons *q, struct scalings *all)
+{
+    for (struct scaling_series *s = all->all; s < all->all + all->n; s++)
+        for (size_t i = 0; i < s->n_sizes * s->n_ranks; i++)
+            s->cells[i].efficiency = comparison_of(q, s->cells[i].asked);
 }
 
 double scaling_ideal_us(const struct scaling_series *s, const struct scaling_cell *cell,
@@ -160,24 +152,19 @@ static size_t index_of(const double *values, size_t n, double value)
     return i;
 }
 
-static bool is_in(const struct scaling_series *s, const struct report_case *c, const char *metric)
-{
-    return is_curve(s->bench, c, metric) && c->points[s->run].n_rows &&
-           same_series(s->bench, s->first, c);
-}
-
-static void list_axes(struct report *r, struct scaling_series *s)
+static void list_axes(struct report *r, struct scaling_series *s, const struct case_group *g)
 {
     const struct report_bench *b = s->bench;
 
-    s->ranks = pool_alloc(&r->pool, b->n_cases, sizeof(*s->ranks));
-    s->sizes = pool_alloc(&r->pool, b->n_cases, sizeof(*s->sizes));
-    s->size_texts = pool_alloc(&r->pool, b->n_cases, sizeof(*s->size_texts));
-    for (size_t i = 0; i < b->n_cases; i++) {
-        if (!is_in(s, &b->cases[i], "time"))
+    s->ranks = pool_alloc(&r->pool, g->n, sizeof(*s->ranks));
+    s->sizes = pool_alloc(&r->pool, g->n, sizeof(*s->sizes));
+    s->size_texts = pool_alloc(&r->pool, g->n, sizeof(*s->size_texts));
+    for (size_t i = 0; i < g->n; i++) {
+        if (!is_curve(b, g->cases[i], "time"))
             continue;
-        add_value(s->ranks, &s->n_ranks, number_of(b, &b->cases[i], "ranks"));
-        add_value(s->sizes, &s->n_sizes, number_of(b, &b->cases[i], "size"));
+        s->first = s->first ? s->first : g->cases[i];
+        add_value(s->ranks, &s->n_ranks, number_of(b, g->cases[i], "ranks"));
+        add_value(s->sizes, &s->n_sizes, number_of(b, g->cases[i], "size"));
     }
     qsort(s->ranks, s->n_ranks, sizeof(*s->ranks), stats_ascending);
     qsort(s->sizes, s->n_sizes, sizeof(*s->sizes), stats_ascending);
@@ -189,23 +176,20 @@ static void list_axes(struct report *r, struct scaling_series *s)
     }
 }
 
-static void fill_cells(struct report *r, struct scaling_series *s)
+static void fill_cells(struct report *r, struct scaling_series *s, const struct case_group *g)
 {
-    const struct report_bench *b = s->bench;
-
     s->cells = pool_alloc(&r->pool, s->n_sizes * s->n_ranks, sizeof(*s->cells));
-    for (size_t i = 0; i < b->n_cases; i++) {
-        const struct report_case *c = &b->cases[i];
-        bool time = is_in(s, c, "time");
+    for (size_t i = 0; i < s->n_sizes * s->n_ranks; i++)
+        s->cells[i] = (struct scaling_cell){.base = NAN, .asked = COMPARISON_NONE};
+    for (size_t i = 0; i < g->n; i++) {
+        const struct report_case *c = g->cases[i];
+        size_t size = index_of(s->sizes, s->n_sizes, number_of(s->bench, c, "size"));
+        size_t ranks = index_of(s->ranks, s->n_ranks, number_of(s->bench, c, "ranks"));
 
-        if (!time && !is_in(s, c, "busbw"))
-            continue;
-        size_t size = index_of(s->sizes, s->n_sizes, number_of(b, c, "size"));
-        size_t ranks = index_of(s->ranks, s->n_ranks, number_of(b, c, "ranks"));
         if (size == s->n_sizes || ranks == s->n_ranks)
             continue;
         struct scaling_cell *cell = &s->cells[size * s->n_ranks + ranks];
-        *(time ? &cell->time : &cell->bus) = c;
+        *(is_curve(s->bench, c, "time") ? &cell->time : &cell->bus) = c;
     }
     for (size_t i = 0; i < s->n_sizes * s->n_ranks; i++)
         s->n_two += has_two_levels(&s->cells[i], s->run);
@@ -230,26 +214,21 @@ static bool is_smaller(const struct fit_point *p, const void *arg)
     return p->ranks < *(const double *)arg;
 }
 
-/* "2 and 4", "2, 4 and 8": smaller numbers of ranks than the largest that have a point. *n: how
- * many. */
-static const char *list_smaller(struct report *r, const struct scaling_series *s,
-                                const struct fit_point *points, size_t n_points, size_t *n)
+/* "2 and 4": smaller numbers of ranks than the largest that have a point. */
+static struct show_list list_smaller(struct report *r, const struct scaling_series *s,
+                                     const struct fit_point *points, size_t n_points)
 {
-    const char *text = "", *last = "";
+    struct show_list list = {.pool = &r->pool, .max = SIZE_MAX, .parts = " and "};
 
-    *n = 0;
     for (size_t i = 0; i + 1 < s->n_ranks; i++) {
         size_t at = 0;
 
         while (at < n_points && points[at].ranks != s->ranks[i])
             at++;
-        if (at == n_points)
-            continue;
-        text = *n > 1 ? pool_text(&r->pool, "%s, %s", text, last) : *n ? last : "";
-        last = pool_text(&r->pool, "%.0f", s->ranks[i]);
-        ++*n;
+        if (at < n_points)
+            show_list_add(&list, pool_text(&r->pool, "%.0f", s->ranks[i]));
     }
-    return *n > 1 ? pool_text(&r->pool, "%s and %s", text, last) : last;
+    return list;
 }
 
 /* From two smaller numbers of ranks at least: of one alone the model's growth with n would be taken
@@ -258,11 +237,11 @@ static void make_forecast(struct report *r, struct scaling_series *s,
                           const struct fit_point *points, size_t n)
 {
     struct scaling_forecast *f = &s->forecast;
+    struct show_list from = list_smaller(r, s, points, n);
     struct fit fit;
-    size_t n_from;
 
-    f->from = list_smaller(r, s, points, n, &n_from);
-    if (n_from < 2 || fit_make(s->terms, points, n, is_smaller, &s->ranks[s->n_ranks - 1], &fit) ||
+    f->from = show_list_text(&from);
+    if (from.n < 2 || fit_make(s->terms, points, n, is_smaller, &s->ranks[s->n_ranks - 1], &fit) ||
         !fit_describes(&fit))
         return;
     f->smallest = f->greatest = NAN;
@@ -318,21 +297,20 @@ const char *scaling_title(struct report *r, const struct report_bench *b,
     return text;
 }
 
-static void make_one(struct report *r, const struct case_in_run *first, size_t least,
-                     struct scalings *out)
+static void make_one(struct report *r, const struct report_bench *b, size_t run,
+                     const struct case_group *group, size_t least, struct scalings *out)
 {
     struct scaling_series *s = &out->all[out->n];
-    const struct report_bench *b = first->bench;
 
-    *s = (struct scaling_series){
-        .bench = b, .run = first->run, .first = first->c, .terms = described_terms(b, first->c)};
-    list_axes(r, s);
-    if (s->n_ranks < least)
+    *s = (struct scaling_series){.bench = b, .run = run};
+    list_axes(r, s, group);
+    if (!s->first || s->n_ranks < least)
         return;
     if (out->n + 1 == SCALING_SERIES_MAX) {
         out->left_out++;
         return;
     }
+    s->terms = described_terms(b, s->first);
     s->label = report_param(b, s->first, "backend");
     if (*report_param(b, s->first, "transport"))
         s->label =
@@ -340,7 +318,7 @@ static void make_one(struct report *r, const struct case_in_run *first, size_t l
     if (r->n_runs > 1)
         s->label = show_joined(&r->pool, s->label, r->names[s->run]);
     s->title = scaling_title(r, b, s->first, "ranks size backend transport rank scope");
-    fill_cells(r, s);
+    fill_cells(r, s, group);
     struct fit_point *points = xcalloc(s->n_sizes * s->n_ranks, sizeof(*points));
     size_t n = list_points(s, points);
     s->fit_error = fit_make(s->terms, points, n, NULL, NULL, &s->fit);
@@ -349,19 +327,17 @@ static void make_one(struct report *r, const struct case_in_run *first, size_t l
     out->n++;
 }
 
-void scalings_make_of(struct report *r, size_t least, struct scalings *out)
+void scalings_make(struct report *r, size_t least, struct scalings *out)
 {
-    size_t n;
-    const struct case_in_run *firsts = cases_that(r, is_first, &n);
-
     *out = (struct scalings){.all = pool_alloc(&r->pool, SCALING_SERIES_MAX, sizeof(*out->all))};
-    for (size_t i = 0; i < n; i++)
-        make_one(r, &firsts[i], least, out);
-}
+    for (const struct report_bench *b = r->benches; b < r->benches + r->n_benches; b++)
+        for (size_t run = 0; run < r->n_runs; run++) {
+            struct case_groups groups =
+                cases_group(&r->pool, b, run, is_point, NULL, cases_but, "ranks size metric unit");
 
-void scalings_make(struct report *r, struct scalings *out)
-{
-    scalings_make_of(r, 2, out); /* one number of ranks is no curve */
+            for (size_t i = 0; i < groups.n; i++)
+                make_one(r, b, run, &groups.all[i], least, out);
+        }
 }
 
 /* ---- What is said of series over numbers of ranks ---- */
@@ -509,41 +485,20 @@ const char *scaling_above_text(struct report *r, const struct report_bench *b,
                             "did not take that link");
 }
 
-static bool find_cell(const struct scaling_series *s, const struct report_case *c, size_t *at)
-{
-    for (size_t i = 0; i < s->n_sizes * s->n_ranks; i++)
-        if (s->cells[i].time == c || s->cells[i].bus == c) {
-            *at = i;
-            return true;
-        }
-    return false;
-}
-
-const char *scaling_interval_text(struct pool *pool, const struct scaling_ratio *e)
-{
-    if (isnan(e->low))
-        return "";
-    if (e->high > TELLS_NOTHING * e->low)
-        return " (its launches differ too much for an interval)";
-    return pool_text(pool, " (%#.3g to %#.3g)", e->low, e->high);
-}
-
 const char *scaling_remark(struct report *r, const struct scalings *all,
                            const struct report_case *c, size_t run)
 {
-    for (size_t i = 0; i < all->n; i++) {
-        const struct scaling_series *s = &all->all[i];
-        struct scaling_ratio e;
-        double base;
-        size_t at;
+    for (const struct scaling_series *s = all->all; s < all->all + all->n; s++)
+        for (size_t i = 0; s->run == run && i < s->n_sizes * s->n_ranks; i++) {
+            const struct scaling_cell *cell = &s->cells[i];
 
-        if (s->run != run || !find_cell(s, c, &at))
-            continue;
-        e = scaling_efficiency(s, at / s->n_ranks, at % s->n_ranks, &base);
-        if (isnan(e.value))
-            return "";
-        return pool_text(&r->pool, "efficiency from %.0f to %.0f ranks: %#.3g%s", base,
-                         s->ranks[at % s->n_ranks], e.value, scaling_interval_text(&r->pool, &e));
-    }
+            if (cell->time != c && cell->bus != c)
+                continue;
+            return cell->efficiency
+                       ? pool_text(&r->pool, "efficiency from %.0f to %.0f ranks: %#.3g%s",
+                                   cell->base, s->ranks[i % s->n_ranks], cell->efficiency->ratio,
+                                   comparison_interval_text(&r->pool, cell->efficiency))
+                       : "";
+        }
     return "";
 }

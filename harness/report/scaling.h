@@ -7,8 +7,7 @@
  * The base is the smallest number of ranks from 2 on that has a value of the same size. Bus
  * bandwidth leaves out how many bytes a wire must carry, which grows with n by itself. So 1 is what
  * a network without any loss keeps, for weak scaling (each rank brings a vector of `size`) as for
- * strong (the vector is divided over the ranks). Its interval is MOVER's (Zou and Donner, 2008) for
- * the ratio of two independent medians, on their logarithms.
+ * strong (the vector is divided over the ranks). It is a comparison of the two (comparisons.h).
  *
  * The median of a point with two levels means nothing: the point is shown as two, and is in no
  * efficiency and in no fit.
@@ -19,6 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "harness/report/comparisons.h"
 #include "harness/report/model.h"
 
 /*
@@ -98,15 +98,16 @@ struct fit_prediction fit_predict(const struct fit *fit, double ranks, double by
 
 struct scaling_cell {
     const struct report_case *time, *bus; /* NULL: none */
+    /* What its bus bandwidth is held against: a number of ranks; its own: it is the first over several
+     * nodes, which what lies in one node is no base of. NaN: nothing, or it has two levels */
+    double base;
+    size_t asked;                        /* number of that comparison */
+    const struct comparison *efficiency; /* that, of scalings_judge(); NULL: there is none */
 };
 
 struct scaling_ratio {
     double value, low, high; /* NaN: unknown */
 };
-
-/* Of x / y, each with its interval. Pure. */
-struct scaling_ratio scaling_ratio(double x, double x_low, double x_high, double y, double y_low,
-                                   double y_high);
 
 /* The largest number of ranks, predicted from the smaller ones: predicted / measured. */
 struct scaling_forecast {
@@ -140,16 +141,11 @@ struct scalings {
     size_t n, left_out;
 };
 
-/* Everything lives in the report's pool. */
-void scalings_make(struct report *r, struct scalings *out);
-/* Series of `least` numbers of ranks and more; 1: those without a curve, too. */
-void scalings_make_of(struct report *r, size_t least, struct scalings *out);
-
-/* Of one cell: NaN where it, or its base, has no value or two levels. *base: the ranks it is
- * held against; its own: it is the first over several nodes, which what lies in one node is no
- * base of. */
-struct scaling_ratio scaling_efficiency(const struct scaling_series *s, size_t size, size_t ranks,
-                                        double *base);
+/* Series of `least` numbers of ranks and more; 1: those without a curve, too. Everything lives in the
+ * report's pool. */
+void scalings_make(struct report *r, size_t least, struct scalings *out);
+void scalings_ask(struct comparisons *q, struct scalings *all);
+void scalings_judge(const struct comparisons *q, struct scalings *all);
 
 /* "allreduce, f32, sum, fill node, scaling weak", and what else tells the case apart, without the
  * parameters named: words with a blank between. */
@@ -177,10 +173,6 @@ const char *scaling_forecast_text(struct report *r, const struct scaling_series 
 const char *scaling_above_text(struct report *r, const struct report_bench *b,
                                const struct report_case *c, size_t run, bool *explained);
 
-/* " (0.96 to 0.98)"; of one that spans a factor over 10 that it tells nothing; "" where there is
- * none. */
-const char *scaling_interval_text(struct pool *pool, const struct scaling_ratio *e);
-
 /* "efficiency from 2 to 8 ranks: 0.97 (0.96 to 0.98)" of the series that holds the case at its
  * size; "" where there is none. */
 const char *scaling_remark(struct report *r, const struct scalings *all,
@@ -192,12 +184,8 @@ const char *scaling_remark(struct report *r, const struct scalings *all,
 struct bucket_point {
     double bytes, time_us, low_us, high_us; /* NaN: not known */
     const struct report_case *c;
+    size_t asked; /* number of its comparison with the lowest; of that one COMPARISON_NONE */
 };
-
-/* The lowest time, and each whose interval is not apart from its one: tied[i]. *decided: every
- * interval that this needs is known. Returns the index of the lowest; n where no point has a time.
- * Pure. */
-size_t buckets_best(const struct bucket_point *points, size_t n, bool *tied, bool *decided);
 
 struct bucket_series {
     const struct report_bench *bench;
@@ -206,9 +194,10 @@ struct bucket_series {
     const char *model, *label,
         *title;                  /* "bert-large"; "ring over tcp, 4 ranks"; what else is set */
     struct bucket_point *points; /* by size */
-    size_t n;
-    const char
-        *best; /* "best bucket: 25M, 812 ms (810 to 815)", or "25M or 64M ..."; "" of one alone */
+    size_t n, lowest;            /* the one with the lowest time */
+    /* "best bucket: 25M, 812 ms (810 to 815)", or "25M or 64M ..."; "" of one alone. Of
+     * bucket_sweeps_judge() */
+    const char *best;
 };
 
 struct bucket_sweeps {
@@ -217,7 +206,8 @@ struct bucket_sweeps {
 };
 
 /* Everything lives in the report's pool. */
-void bucket_sweeps_make(struct report *r, struct bucket_sweeps *out);
+void bucket_sweeps_ask(struct report *r, struct comparisons *q, struct bucket_sweeps *out);
+void bucket_sweeps_judge(struct report *r, const struct comparisons *q, struct bucket_sweeps *all);
 
 /* Stragglers: the figures late_share and waited_share of each rank, over all cases of a run.
  * late_share is the share of samples in which this rank was the one that the others waited for.

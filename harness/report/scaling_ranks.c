@@ -10,11 +10,12 @@
 #include "core/stats.h"
 #include "core/units.h"
 #include "harness/report/cases.h"
+#include "harness/report/cases_group.h"
 #include "harness/report/described.h"
 #include "harness/report/show.h"
 
 #define STRAGGLERS_MAX   4096 /* ranks */
-#define STRAGGLER_CHANCE 0.05 /* times all ranks that were looked at: beyond, none is named */
+#define STRAGGLER_CHANCE 0.01 /* times all ranks that were looked at: beyond, none is named */
 
 #define NAMED_MAX 3 /* in a sentence */
 
@@ -42,18 +43,12 @@ double straggler_chance(const double *ranks, size_t n, size_t late, double *odds
     return tail;
 }
 
-static bool is_share(const struct report_bench *b, const struct report_case *c, size_t run,
-                     const char *metric)
+static bool is_share(const struct report_bench *b, size_t run, const struct report_case *c,
+                     const void *arg)
 {
-    return !strcmp(c->metric, metric) && *report_param(b, c, "rank") && c->points[run].n_values > 0;
-}
-
-static bool is_of(const struct report_bench *b, const struct report_case *c,
-                  const struct straggler *s, const char *metric)
-{
-    return is_share(b, c, s->run, metric) && !strcmp(report_param(b, c, "rank"), s->rank) &&
-           !strcmp(report_param(b, c, "rank_host"), s->host) &&
-           !strcmp(report_param(b, c, "per_process"), s->each);
+    (void)arg;
+    return (!strcmp(c->metric, "late_share") || !strcmp(c->metric, "waited_share")) &&
+           *report_param(b, c, "rank") && c->points[run].n_values > 0;
 }
 
 /* Ranks in each process; 1 where the rows do not tell. NaN: it is no number. */
@@ -75,51 +70,34 @@ static double processes_of(const struct report_bench *b, const struct report_cas
     return units_parse_double(report_param(b, c, "ranks"), &ranks) ? NAN : ranks / each_of(b, c);
 }
 
-static double median_of(const struct straggler *s, const char *metric, double *scratch)
+/* scratch: two for each case of the group, and two. */
+static void fill(struct straggler *s, const struct case_group *group, double *scratch)
 {
-    size_t n = 0;
-
-    for (size_t i = 0; i < s->bench->n_cases; i++)
-        if (is_of(s->bench, &s->bench->cases[i], s, metric))
-            scratch[n++] = s->bench->cases[i].points[s->run].value;
-    return stats_median(scratch, n);
-}
-
-/* scratch: two for each case, and two. */
-static void fill(struct straggler *s, double *scratch)
-{
-    const struct report_bench *b = s->bench;
-    double *ranks = scratch, *odds = scratch + b->n_cases + 1;
+    double *ranks = scratch, *odds = scratch + group->n + 1;
+    size_t n_waited = 0;
 
     s->most = NAN;
-    for (size_t i = 0; i < b->n_cases; i++) {
-        const struct report_case *c = &b->cases[i];
+    for (size_t i = 0; i < group->n; i++) {
+        const struct report_case *c = group->cases[i];
         double share = c->points[s->run].value;
 
-        if (!is_of(b, c, s, "late_share"))
+        if (strcmp(c->metric, "late_share") != 0)
             continue;
-        ranks[s->cases++] = processes_of(b, c);
-        s->late += straggler_is_late(share, processes_of(b, c));
+        ranks[s->cases++] = processes_of(s->bench, c);
+        s->late += straggler_is_late(share, processes_of(s->bench, c));
         if (isnan(s->most) || share > s->most)
             s->worst = c;
         s->most = fmax(s->most, share);
     }
     s->chance = straggler_chance(ranks, s->cases, s->late, odds);
-    s->median = median_of(s, "late_share", scratch);
-    s->waited = median_of(s, "waited_share", scratch);
     s->seems_one = 2 * s->late > s->cases;
-}
+    for (size_t i = 0, n = 0; i < group->n; i++) {
+        bool late = !strcmp(group->cases[i]->metric, "late_share");
 
-static bool is_known(const struct stragglers *all, const struct report_bench *b, size_t run,
-                     const struct report_case *c)
-{
-    for (size_t i = 0; i < all->n; i++)
-        if (all->all[i].bench == b && all->all[i].run == run &&
-            !strcmp(all->all[i].rank, report_param(b, c, "rank")) &&
-            !strcmp(all->all[i].host, report_param(b, c, "rank_host")) &&
-            !strcmp(all->all[i].each, report_param(b, c, "per_process")))
-            return true;
-    return false;
+        *(late ? &ranks[n++] : &odds[n_waited++]) = group->cases[i]->points[s->run].value;
+    }
+    s->median = stats_median(ranks, s->cases);
+    s->waited = stats_median(odds, n_waited);
 }
 
 static int by_rank(const void *x, const void *y)
@@ -152,21 +130,22 @@ static void add_of_bench(struct report *r, const struct report_bench *b, size_t 
                          struct stragglers *out)
 {
     double *scratch = xcalloc(2 * (b->n_cases + 1), sizeof(*scratch));
+    struct case_groups groups =
+        cases_group(&r->pool, b, run, is_share, NULL, cases_by, "rank rank_host per_process");
     size_t first = out->n;
 
-    for (size_t i = 0; i < b->n_cases && out->n < STRAGGLERS_MAX; i++) {
-        const struct report_case *c = &b->cases[i];
+    for (size_t i = 0; i < groups.n && out->n < STRAGGLERS_MAX; i++) {
+        const struct report_case *c = groups.all[i].cases[0];
+        struct straggler *s = &out->all[out->n];
 
-        if (!is_share(b, c, run, "late_share") || is_known(out, b, run, c))
-            continue;
-        struct straggler *s = &out->all[out->n++];
         *s = (struct straggler){.bench = b,
                                 .run = run,
                                 .rank = report_param(b, c, "rank"),
                                 .host = report_param(b, c, "rank_host"),
                                 .each = report_param(b, c, "per_process")};
-        fill(s, scratch);
+        fill(s, &groups.all[i], scratch);
         name(r, s);
+        out->n += s->cases > 0;
     }
     /* Any of them may be the one that chance makes late. Where a case has no number of ranks, the
      * chance is NaN, and none is. */
@@ -182,12 +161,11 @@ void stragglers_make(struct report *r, struct stragglers *out)
     for (size_t b = 0; b < r->n_benches; b++)
         for (size_t i = 0; i < r->benches[b].n_cases; i++)
             most += !strcmp(r->benches[b].cases[i].metric, "late_share") ? r->n_runs : 0;
-    *out = (struct stragglers){.all = pool_alloc(&r->pool, most, sizeof(*out->all))};
+    *out = (struct stragglers){.all = pool_alloc(&r->pool, most + 1, sizeof(*out->all))};
     for (size_t run = 0; run < r->n_runs; run++)
         for (size_t b = 0; most && b < r->n_benches; b++)
             add_of_bench(r, &r->benches[b], run, out);
-    if (out->n)
-        qsort(out->all, out->n, sizeof(*out->all), by_rank);
+    qsort(out->all, out->n, sizeof(*out->all), by_rank);
 }
 
 /* Of a rank on a GPU: what held that one back in its worst case, where it held back less than half
@@ -202,7 +180,7 @@ static const char *held_text(struct report *r, const struct straggler *s)
     for (size_t i = 0; i < b->n_cases; i++) {
         const struct report_case *c = &b->cases[i];
 
-        if (!is_share(b, c, s->run, "late_share") ||
+        if (strcmp(c->metric, "late_share") != 0 || !is_share(b, s->run, c, NULL) ||
             !cases_differ_in(b, s->worst, c, "rank rank_host"))
             continue;
         others++;
@@ -227,71 +205,34 @@ static const char *host_text(struct report *r, const struct straggler *s)
 const char *stragglers_text(struct report *r, const struct stragglers *all,
                             const struct report_bench *b, size_t run)
 {
-    const char *text = "";
-    size_t n = 0;
+    struct show_list list = {.pool = &r->pool, .max = NAMED_MAX, .parts = "; "};
 
-    for (size_t i = 0; i < all->n; i++) {
-        const struct straggler *s = &all->all[i];
-
-        if (s->bench != b || s->run != run || !s->is_one || n++ >= NAMED_MAX)
-            continue;
-        text = pool_text(&r->pool,
-                         "%s%s%s %s%s is late: the others waited for it in %s of the samples "
-                         "(median of %s)%s",
-                         text, *text ? "; " : "", s->is_process ? "process" : "rank", s->name,
-                         host_text(r, s), document_percent(&r->pool, s->median),
-                         show_count(&r->pool, s->cases, "case"), held_text(r, s));
-    }
-    return n > NAMED_MAX ? pool_text(&r->pool, "%s; so are %zu more", text, n - NAMED_MAX) : text;
+    for (const struct straggler *s = all->all; s < all->all + all->n; s++)
+        if (s->bench == b && s->run == run && s->is_one)
+            show_list_add(
+                &list, pool_text(&r->pool,
+                                 "%s %s%s is late: the others waited for it in %s of the samples "
+                                 "(median of %s)%s",
+                                 s->is_process ? "process" : "rank", s->name, host_text(r, s),
+                                 document_percent(&r->pool, s->median),
+                                 show_count(&r->pool, s->cases, "case"), held_text(r, s)));
+    return show_list_text(&list);
 }
 
 /* ---- Buckets of gradients ---- */
 
-size_t buckets_best(const struct bucket_point *points, size_t n, bool *tied, bool *decided)
-{
-    size_t best = n;
-
-    *decided = true;
-    for (size_t i = 0; i < n; i++) {
-        tied[i] = false;
-        if (!isnan(points[i].time_us) && (best == n || points[i].time_us < points[best].time_us))
-            best = i;
-    }
-    for (size_t i = 0; i < n && best < n; i++) {
-        if (isnan(points[i].time_us))
-            continue;
-        tied[i] = !(points[i].low_us > points[best].high_us);
-        *decided = *decided && !isnan(points[i].low_us) && !isnan(points[i].high_us);
-    }
-    return best;
-}
+#define BUCKETS_MARGIN 0.05 /* as that of plumb compare */
 
 /* One rank alone has nothing to sum. */
-static bool is_sweep(const struct report_bench *b, const struct report_case *c, size_t run)
+static bool is_sweep(const struct report_bench *b, size_t run, const struct report_case *c,
+                     const void *arg)
 {
+    uint64_t bytes;
+
+    (void)arg;
     return !strcmp(c->metric, "time") && *report_param(b, c, "model") &&
-           *report_param(b, c, "bucket") && strcmp(report_param(b, c, "ranks"), "1") != 0 &&
-           c->points[run].n_values > 0;
-}
-
-static bool same_sweep(const struct report_bench *b, const struct report_case *x,
-                       const struct report_case *y)
-{
-    for (size_t i = 0; i < b->n_params; i++)
-        if (!b->follows[i] && !word_in("bucket size", b->params[i]) &&
-            strcmp(x->params[i], y->params[i]) != 0)
-            return false;
-    return true;
-}
-
-static bool is_first(const struct report_bench *b, size_t run, size_t index)
-{
-    if (!is_sweep(b, &b->cases[index], run))
-        return false;
-    for (size_t i = 0; i < index; i++)
-        if (is_sweep(b, &b->cases[i], run) && same_sweep(b, &b->cases[i], &b->cases[index]))
-            return false;
-    return true;
+           !units_parse_size(report_param(b, c, "bucket"), &bytes) &&
+           strcmp(report_param(b, c, "ranks"), "1") != 0 && c->points[run].n_values > 0;
 }
 
 static int by_bytes(const void *x, const void *y)
@@ -301,22 +242,22 @@ static int by_bytes(const void *x, const void *y)
     return (a->bytes > b->bytes) - (a->bytes < b->bytes);
 }
 
-/* Two levels have no median, so that they say nothing of which is best. */
+/* Of two levels, which have no median, both are the ends. */
 static struct bucket_point point_of(const struct report_bench *b, const struct report_case *c,
                                     size_t run)
 {
     const struct report_point *p = &c->points[run];
     double us = scaling_time_us(c, run), scale = us / p->value;
-    struct bucket_point at = {NAN, us, p->low * scale, p->high * scale, c};
-    uint64_t bytes;
+    bool two = p->two != TWO_NOT;
+    uint64_t bytes = 0;
 
-    if (p->two != TWO_NOT) {
-        at.low_us = p->levels.low * scale;
-        at.high_us = p->levels.high * scale;
-    }
-    if (!units_parse_size(report_param(b, c, "bucket"), &bytes))
-        at.bytes = (double)bytes;
-    return at;
+    units_parse_size(report_param(b, c, "bucket"), &bytes);
+    return (struct bucket_point){(double)bytes,
+                                 us,
+                                 (two ? p->levels.low : p->low) * scale,
+                                 (two ? p->levels.high : p->high) * scale,
+                                 c,
+                                 COMPARISON_NONE};
 }
 
 static const char *size_text(struct report *r, double bytes)
@@ -326,31 +267,31 @@ static const char *size_text(struct report *r, double bytes)
     return pool_text(&r->pool, "%s", units_format_size((uint64_t)bytes, text, sizeof(text)));
 }
 
-static const char *best_text(struct report *r, const struct bucket_series *s)
+static const char *best_text(struct report *r, const struct comparisons *q,
+                             const struct bucket_series *s)
 {
-    bool *tied = pool_alloc(&r->pool, s->n, sizeof(*tied)), decided;
+    const struct bucket_point *best = &s->points[s->lowest];
     const char *names = "";
-    size_t best, n = 0;
+    size_t n = 0;
 
     if (s->n < 2)
         return "";
-    best = buckets_best(s->points, s->n, tied, &decided);
-    if (best == s->n)
-        return "";
-    for (size_t i = 0; i < s->n; i++)
-        if (tied[i])
-            names = pool_text(&r->pool, "%s%s%s", names, n++ ? " or " : "",
-                              size_text(r, s->points[i].bytes));
-    if (!decided)
-        return pool_text(&r->pool, "lowest at %s, but not decided: an interval is not known",
-                         size_text(r, s->points[best].bytes));
-    return pool_text(&r->pool, "best bucket: %s, %s ms (%s to %s)%s", names,
-                     document_number(&r->pool, s->points[best].time_us / 1000),
-                     document_number(&r->pool, s->points[best].low_us / 1000),
-                     document_number(&r->pool, s->points[best].high_us / 1000),
-                     n > 1 ? pool_text(&r->pool, " at %s: their intervals overlap",
-                                       size_text(r, s->points[best].bytes))
-                           : "");
+    for (const struct bucket_point *p = s->points; p < s->points + s->n; p++) {
+        const struct comparison *k = comparison_of(q, p->asked);
+
+        if (k && isnan(k->low))
+            return pool_text(&r->pool, "lowest at %s, but not decided: an interval is not known",
+                             size_text(r, best->bytes));
+        if (!k || !k->proven)
+            names = pool_text(&r->pool, "%s%s%s", names, n++ ? " or " : "", size_text(r, p->bytes));
+    }
+    return pool_text(
+        &r->pool, "best bucket: %s, %s ms (%s to %s)%s", names,
+        document_number(&r->pool, best->time_us / 1000),
+        document_number(&r->pool, best->low_us / 1000),
+        document_number(&r->pool, best->high_us / 1000),
+        n > 1 ? pool_text(&r->pool, " at %s: not proven to differ", size_text(r, best->bytes))
+              : "");
 }
 
 static void name_series(struct report *r, struct bucket_series *s)
@@ -366,33 +307,48 @@ static void name_series(struct report *r, struct bucket_series *s)
         scaling_title(r, b, s->first, "model bucket backend transport ranks size rank scope");
 }
 
-static void make_one(struct report *r, struct bucket_series *s)
+static void ask_one(struct report *r, struct comparisons *q, struct bucket_series *s,
+                    const struct case_group *group)
 {
-    s->points = pool_alloc(&r->pool, s->bench->n_cases, sizeof(*s->points));
-    for (size_t i = 0; i < s->bench->n_cases; i++) {
-        const struct report_case *c = &s->bench->cases[i];
-
-        if (!is_sweep(s->bench, c, s->run) || !same_sweep(s->bench, s->first, c))
-            continue;
-        s->points[s->n] = point_of(s->bench, c, s->run);
-        s->n += !isnan(s->points[s->n].bytes);
-    }
+    s->points = pool_alloc(&r->pool, group->n, sizeof(*s->points));
+    for (; s->n < group->n; s->n++)
+        s->points[s->n] = point_of(s->bench, group->cases[s->n], s->run);
     qsort(s->points, s->n, sizeof(*s->points), by_bytes);
+    for (size_t i = 1; i < s->n; i++)
+        if (s->points[i].time_us < s->points[s->lowest].time_us)
+            s->lowest = i;
+    for (size_t i = 0; i < s->n; i++)
+        if (i != s->lowest)
+            s->points[i].asked =
+                comparisons_add(q, s->points[i].c, s->points[s->lowest].c, BUCKETS_MARGIN);
     name_series(r, s);
-    s->best = best_text(r, s);
 }
 
-void bucket_sweeps_make(struct report *r, struct bucket_sweeps *out)
+void bucket_sweeps_ask(struct report *r, struct comparisons *q, struct bucket_sweeps *out)
 {
-    size_t n;
-    const struct case_in_run *firsts = cases_that(r, is_first, &n);
+    size_t most = 0;
 
-    *out = (struct bucket_sweeps){.all = pool_alloc(&r->pool, n, sizeof(*out->all))};
-    for (size_t i = 0; i < n; i++) {
-        struct bucket_series *s = &out->all[out->n++];
+    for (size_t b = 0; b < r->n_benches; b++)
+        most += r->benches[b].n_cases * r->n_runs;
+    *out = (struct bucket_sweeps){.all = pool_alloc(&r->pool, most, sizeof(*out->all))};
+    for (const struct report_bench *b = r->benches; b < r->benches + r->n_benches; b++)
+        for (size_t run = 0; run < r->n_runs; run++) {
+            struct case_groups groups =
+                cases_group(&r->pool, b, run, is_sweep, NULL, cases_but, "bucket size metric unit");
 
-        *s = (struct bucket_series){
-            .bench = firsts[i].bench, .run = firsts[i].run, .first = firsts[i].c};
-        make_one(r, s);
-    }
+            comparisons_topic(q, NULL, b, run, false);
+            for (size_t i = 0; i < groups.n; i++) {
+                struct bucket_series *s = &out->all[out->n++];
+
+                *s =
+                    (struct bucket_series){.bench = b, .run = run, .first = groups.all[i].cases[0]};
+                ask_one(r, q, s, &groups.all[i]);
+            }
+        }
+}
+
+void bucket_sweeps_judge(struct report *r, const struct comparisons *q, struct bucket_sweeps *all)
+{
+    for (struct bucket_series *s = all->all; s < all->all + all->n; s++)
+        s->best = best_text(r, q, s);
 }

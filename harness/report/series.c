@@ -8,105 +8,75 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "harness/report/cases_group.h"
 #include "harness/report/show.h"
 
 /* ---- Dimensions ---- */
 
-struct met_value {
-    const char *text;
-    double number;
-    size_t first; /* case in which it is first met */
-};
-
-static int by_text(const void *x, const void *y)
-{
-    const struct met_value *a = x, *b = y;
-    int d = strcmp(a->text, b->text);
-
-    return d ? d : (a->first > b->first) - (a->first < b->first);
-}
-
-static int by_number(const void *x, const void *y)
-{
-    const struct met_value *a = x, *b = y;
-
-    return (a->number > b->number) - (a->number < b->number);
-}
-
-static int by_first(const void *x, const void *y)
-{
-    const struct met_value *a = x, *b = y;
-
-    return (a->first > b->first) - (a->first < b->first);
-}
-
-/* The values, each once, in their final order; returns how many. */
-static size_t list_values(struct met_value *found, size_t n, bool *numeric)
-{
-    size_t kept = 0;
-
-    qsort(found, n, sizeof(*found), by_text);
-    for (size_t i = 0; i < n; i++)
-        if (!i || strcmp(found[kept - 1].text, found[i].text) != 0)
-            found[kept++] = found[i];
-    *numeric = true;
-    for (size_t i = 0; i < kept; i++) {
-        found[i].number = report_number(found[i].text);
-        *numeric = *numeric && !isnan(found[i].number);
-    }
-    qsort(found, kept, sizeof(*found), *numeric ? by_number : by_first);
-    return kept;
-}
-
-struct place {
-    const char *text;
+struct number {
+    double value;
     size_t index;
 };
 
-static int by_place(const void *x, const void *y)
+static int by_value(const void *x, const void *y)
 {
-    return strcmp(((const struct place *)x)->text, ((const struct place *)y)->text);
+    const struct number *a = x, *b = y;
+
+    return a->value != b->value ? (a->value < b->value ? -1 : 1)
+                                : (a->index > b->index) - (a->index < b->index);
 }
 
-static void index_cases(struct dimension *d, const struct report_bench *b, const size_t *cases,
-                        size_t n)
+/* By size, where all are numbers. */
+static void sort_values(struct dimension *d, size_t n)
 {
-    struct place *places = xcalloc(d->n_values, sizeof(*places));
+    struct number *numbers = xcalloc(d->n_values, sizeof(*numbers));
+    const char **values = xcalloc(d->n_values, sizeof(*values));
+    size_t *place = xcalloc(d->n_values, sizeof(*place));
 
     for (size_t i = 0; i < d->n_values; i++)
-        places[i] = (struct place){d->values[i], i};
-    qsort(places, d->n_values, sizeof(*places), by_place);
-    for (size_t i = 0; i < n; i++) {
-        struct place wanted = {b->cases[cases[i]].params[d->param], 0};
-        struct place *at = bsearch(&wanted, places, d->n_values, sizeof(*places), by_place);
-
-        d->of_case[i] = at ? at->index : 0;
+        numbers[i] = (struct number){d->numbers[i], i};
+    memcpy(values, d->values, d->n_values * sizeof(*values));
+    qsort(numbers, d->n_values, sizeof(*numbers), by_value);
+    for (size_t i = 0; i < d->n_values; i++) {
+        place[numbers[i].index] = i;
+        d->values[i] = values[numbers[i].index];
+        d->numbers[i] = numbers[i].value;
     }
-    free(places);
+    for (size_t i = 0; i < n; i++)
+        d->of_case[i] = place[d->of_case[i]];
+    free(place);
+    free(values);
+    free(numbers);
 }
 
 /* The parameter's values over the cases; "" is a value too, but no number. */
 static void dimension_make(struct pool *pool, const struct report_bench *b, const size_t *cases,
                            size_t n, size_t param, struct dimension *d)
 {
-    struct met_value *found = xcalloc(n, sizeof(*found));
-    bool numeric = false;
+    bool numeric = true;
 
-    *d = (struct dimension){.param = param};
-    for (size_t i = 0; i < n; i++)
-        found[i] = (struct met_value){b->cases[cases[i]].params[param], NAN, i};
-    d->n_values = list_values(found, n, &numeric);
-    d->values = pool_alloc(pool, d->n_values, sizeof(*d->values));
-    d->numbers = pool_alloc(pool, d->n_values, sizeof(*d->numbers));
-    d->of_case = pool_alloc(pool, n, sizeof(*d->of_case));
-    for (size_t i = 0; i < d->n_values; i++) {
-        d->values[i] = found[i].text;
-        d->numbers[i] = found[i].number;
+    *d = (struct dimension){.param = param,
+                            .values = pool_alloc(pool, n, sizeof(*d->values)),
+                            .numbers = pool_alloc(pool, n, sizeof(*d->numbers)),
+                            .of_case = pool_alloc(pool, n, sizeof(*d->of_case))};
+    for (size_t i = 0; i < n; i++) {
+        const char *text = b->cases[cases[i]].params[param];
+        size_t at = 0;
+
+        while (at < d->n_values && strcmp(d->values[at], text) != 0)
+            at++;
+        d->of_case[i] = at;
+        if (at < d->n_values)
+            continue;
+        d->values[at] = text;
+        d->numbers[at] = report_number(text);
+        numeric = numeric && !isnan(d->numbers[at]);
+        d->n_values++;
     }
-    if (!numeric)
+    if (numeric)
+        sort_values(d, n);
+    else
         d->numbers = NULL;
-    index_cases(d, b, cases, n);
-    free(found);
 }
 
 /* All cases in one class. */
@@ -115,53 +85,20 @@ static struct classes classes_make(struct pool *pool, size_t n_cases)
     return (struct classes){.of_case = pool_alloc(pool, n_cases, sizeof(size_t)), .n = 1};
 }
 
-struct member {
-    size_t class, value, index;
-};
-
-static int by_class(const void *x, const void *y)
-{
-    const struct member *a = x, *b = y;
-
-    if (a->class != b->class)
-        return a->class < b->class ? -1 : 1;
-    if (a->value != b->value)
-        return a->value < b->value ? -1 : 1;
-    return (a->index > b->index) - (a->index < b->index);
-}
-
-/* Members of a new class stand together, its first case foremost. */
-static void renumber(struct classes *classes, const struct member *members, size_t n)
-{
-    size_t head = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        if (!i || members[i].class != members[i - 1].class ||
-            members[i].value != members[i - 1].value)
-            head = i;
-        classes->of_case[members[i].index] = members[head].index;
-    }
-    /* now each case knows the first case of its class: count those in order */
-    classes->n = 0;
-    for (size_t i = 0; i < n; i++) {
-        size_t first = classes->of_case[i];
-
-        classes->of_case[i] = first == i ? classes->n++ : classes->of_case[first];
-    }
-}
-
 /* Splits each class by the dimension's values, and numbers the classes by their first case. Are
  * there more than before? If not, the dimension follows from those that made the classes. */
 static bool classes_refine(struct classes *classes, const struct dimension *d, size_t n_cases)
 {
-    struct member *members = xcalloc(n_cases, sizeof(*members));
-    size_t before = classes->n;
+    size_t before = classes->n, *numbers = xcalloc(before * d->n_values, sizeof(*numbers));
 
-    for (size_t i = 0; i < n_cases; i++)
-        members[i] = (struct member){classes->of_case[i], d->of_case[i], i};
-    qsort(members, n_cases, sizeof(*members), by_class);
-    renumber(classes, members, n_cases);
-    free(members);
+    classes->n = 0;
+    for (size_t i = 0; i < n_cases; i++) {
+        size_t *number = &numbers[classes->of_case[i] * d->n_values + d->of_case[i]];
+
+        *number = *number ? *number : ++classes->n;
+        classes->of_case[i] = *number - 1;
+    }
+    free(numbers);
     return classes->n > before;
 }
 
@@ -177,7 +114,8 @@ size_t group_lines_max(const struct group *g)
 {
     size_t each = 2 * SERIES_LINES_MAX / g->r->n_runs;
 
-    return each < 4 ? 4 : each > SERIES_LINES_MAX ? SERIES_LINES_MAX : each;
+    each = each < 4 ? 4 : each > SERIES_LINES_MAX ? SERIES_LINES_MAX : each;
+    return g->overlays && each > OVERLAID_MAX ? OVERLAID_MAX : each;
 }
 
 static void choose_x(struct group *g)
@@ -291,13 +229,13 @@ static void choose_facets(struct group *g)
 
     g->facets = pool_alloc(&g->r->pool, g->bench->n_params, sizeof(*g->facets));
     classify(g);
-    while (g->n_lines > 1 && most_lines(g) > room) {
+    while (g->place == FIGURE_AMONG_PLOTS && g->n_lines > 1 && most_lines(g) > room) {
         g->facets[g->n_facets++] = g->lines[--g->n_lines];
         classify(g);
     }
 }
 
-static void plan(struct group *g)
+void group_plan(struct group *g)
 {
     g->dims = pool_alloc(&g->r->pool, g->bench->n_params, sizeof(*g->dims));
     for (size_t i = 0; i < g->bench->n_params; i++)
@@ -344,37 +282,32 @@ static void make_figures(struct group *g, struct figures *out, size_t *left_out)
     }
 }
 
-/* Rows between two GPUs, or two hosts. */
-static bool is_pair(const struct report_bench *b, const struct report_case *c, bool gpu)
+static bool is_gpu_pair(const struct report_bench *b, size_t run, const struct report_case *c,
+                        const void *arg)
 {
-    return gpu ? case_is_pair(b, c) : *report_param(b, c, "from") && *report_param(b, c, "to");
+    (void)run;
+    (void)arg;
+    return case_is_pair(b, c);
 }
 
-static bool same_pair(const struct report_bench *b, const struct report_case *x,
-                      const struct report_case *y, bool gpu)
+static bool is_host_pair(const struct report_bench *b, size_t run, const struct report_case *c,
+                         const void *arg)
 {
-    const char *from = gpu ? "source" : "from", *to = gpu ? "destination" : "to";
-
-    return !strcmp(report_param(b, x, from), report_param(b, y, from)) &&
-           !strcmp(report_param(b, x, to), report_param(b, y, to));
+    (void)run;
+    (void)arg;
+    return *report_param(b, c, "from") && *report_param(b, c, "to");
 }
 
-/* Ordered pairs that were measured, at most one more than are drawn. */
-static size_t count_pairs(const struct report_bench *b, bool gpu)
+/* Ordered pairs of GPUs, or of hosts, that are more than are drawn as lines. */
+static bool has_many_pairs(const struct group *g)
 {
-    const struct report_case *found[PAIRS_DRAWN + 1];
-    size_t n = 0;
+    struct pool *pool = &g->r->pool;
 
-    for (size_t i = 0; i < b->n_cases && n <= PAIRS_DRAWN; i++) {
-        const struct report_case *c = &b->cases[i];
-        bool is_new = is_pair(b, c, gpu);
-
-        for (size_t k = 0; k < n && is_new; k++)
-            is_new = !same_pair(b, c, found[k], gpu);
-        if (is_new)
-            found[n++] = c;
-    }
-    return n;
+    return g->gpu
+               ? cases_group(pool, g->bench, 0, is_gpu_pair, NULL, cases_by, "source destination")
+                         .n > PAIRS_DRAWN
+               : cases_group(pool, g->bench, 0, is_host_pair, NULL, cases_by, "from to").n >
+                     HOSTS_DRAWN;
 }
 
 /* Is it of the group, whichever GPU it is on? */
@@ -388,7 +321,7 @@ static bool is_of_group(const struct group *g, const struct report_case *c)
 }
 
 /* GPUs of one model draw the same lines: of many, one stands for all. */
-static const char *gpu_to_draw(const struct group *g)
+static const char *gpu_to_draw(struct group *g)
 {
     const struct report_bench *b = g->bench;
     const char *found[GPUS_FOUND_MAX];
@@ -407,6 +340,7 @@ static const char *gpu_to_draw(const struct group *g)
         if (strlen(found[k]) < strlen(found[0]) ||
             (strlen(found[k]) == strlen(found[0]) && strcmp(found[k], found[0]) < 0))
             found[0] = found[k];
+    g->other_gpus = n > GPUS_DRAWN ? n - 1 : 0;
     return n > GPUS_DRAWN ? found[0] : "";
 }
 
@@ -417,25 +351,24 @@ static bool is_drawn(const struct group *g, const struct report_case *c, bool sk
     if (!is_of_group(g, c))
         return false;
     if (!g->gpu)
-        return !skip_pairs || !is_pair(g->bench, c, false);
+        return !skip_pairs || !is_host_pair(g->bench, 0, c, NULL);
     own = case_gpu(g->bench, c);
     return *own ? !*g->gpu_drawn || !strcmp(own, g->gpu_drawn) : !skip_pairs;
 }
 
-/* The cases of one metric and unit, from case number `first` on, which is the first of them. */
-static void collect(struct group *g, size_t first)
+/* The cases of one metric and unit that are drawn. */
+static void collect(struct group *g, const struct case_group *all)
 {
     const struct report_bench *b = g->bench;
+    bool skip_pairs = has_many_pairs(g);
 
-    bool skip_pairs = count_pairs(b, g->gpu) > (g->gpu ? PAIRS_DRAWN : HOSTS_DRAWN);
-
-    g->metric = b->cases[first].metric;
-    g->unit = b->cases[first].unit;
+    g->metric = all->cases[0]->metric;
+    g->unit = all->cases[0]->unit;
     g->gpu_drawn = gpu_to_draw(g);
-    g->cases = pool_alloc(&g->r->pool, b->n_cases, sizeof(*g->cases));
-    for (size_t i = first; i < b->n_cases; i++)
-        if (is_drawn(g, &b->cases[i], skip_pairs))
-            g->cases[g->n++] = i;
+    g->cases = pool_alloc(&g->r->pool, all->n, sizeof(*g->cases));
+    for (size_t i = 0; i < all->n; i++)
+        if (is_drawn(g, all->cases[i], skip_pairs))
+            g->cases[g->n++] = (size_t)(all->cases[i] - b->cases);
 }
 
 /* One value alone is no plot. */
@@ -449,27 +382,18 @@ static bool is_worth_it(const struct group *g)
     return values > 1;
 }
 
-static bool is_first_of_its_metric(const struct report_bench *b, size_t index)
-{
-    for (size_t i = 0; i < index; i++)
-        if (!strcmp(b->cases[i].metric, b->cases[index].metric) &&
-            !strcmp(b->cases[i].unit, b->cases[index].unit))
-            return false;
-    return true;
-}
-
-static void add_group(struct report *r, const struct report_bench *b, size_t first, bool gpu,
-                      bool listed, struct figures *out, size_t *left_out)
+static void add_group(struct report *r, const struct report_bench *b, const struct case_group *all,
+                      bool gpu, bool listed, struct figures *out, size_t *left_out)
 {
     struct group g = {
         .r = r, .bench = b, .hint = described_plot(b, gpu), .gpu = gpu, .listed = listed};
 
-    if (g.hint && g.hint->undrawn && word_in(g.hint->undrawn, b->cases[first].metric))
+    if (g.hint && g.hint->undrawn && word_in(g.hint->undrawn, all->cases[0]->metric))
         return;
-    collect(&g, first);
+    collect(&g, all);
     if (!is_worth_it(&g))
         return;
-    plan(&g);
+    group_plan(&g);
     make_figures(&g, out, left_out);
 }
 
@@ -478,11 +402,14 @@ void figures_make(struct report *r, struct figures *out)
     size_t left_out = 0;
 
     *out = (struct figures){.left_out = ""};
-    for (const struct report_bench *b = r->benches; b < r->benches + r->n_benches; b++)
-        for (size_t i = 0; i < b->n_cases; i++)
-            if (is_first_of_its_metric(b, i))
-                for (int kind = 0; kind < 4; kind++)
-                    add_group(r, b, i, kind < 2, kind % 2, out, &left_out);
+    for (const struct report_bench *b = r->benches; b < r->benches + r->n_benches; b++) {
+        struct case_groups metrics =
+            cases_group(&r->pool, b, 0, NULL, NULL, cases_by, "metric unit");
+
+        for (size_t i = 0; i < metrics.n; i++)
+            for (int kind = 0; kind < 4; kind++)
+                add_group(r, b, &metrics.all[i], kind < 2, kind % 2, out, &left_out);
+    }
     if (left_out)
         out->left_out = pool_text(&r->pool,
                                   "%zu more plots are left out, so that the page stays readable; "

@@ -13,7 +13,10 @@
 #include "harness/report/described.h"
 #include "harness/report/model.h"
 
+struct scaling_series;
+
 #define SERIES_LINES_MAX      12 /* in one plot, over all runs: 24 */
+#define OVERLAID_MAX          6  /* in one plot, with what is drawn beside each */
 #define SERIES_CATEGORIES_MAX 24
 #define SERIES_PLOTS_MAX      6 /* of one benchmark and metric */
 #define REPORT_PLOTS_MAX      24
@@ -83,8 +86,12 @@ struct group {
     const struct bench_plot *hint; /* or NULL */
     const char *metric, *unit;
     const char *gpu_drawn; /* whose cases stand for those of other GPUs; "": all are drawn */
+    size_t other_gpus;     /* how many these are */
     bool gpu;              /* the cases on GPUs; else the others */
     bool listed;           /* the hint's x does not say all: the cases are listed */
+    enum figure_place place;
+    const char *name;                /* of the files; NULL: by benchmark and metric */
+    const struct overlays *overlays; /* what is drawn beside its values; NULL: nothing */
     size_t *cases, n;
     struct dimension *dims;    /* one a parameter */
     const struct dimension *x; /* NULL: the cases are listed */
@@ -93,8 +100,18 @@ struct group {
     struct classes facet_of, line_of; /* classes of the cases */
 };
 
+/* Lines beside those of the values, one or none of a series: what a model says, and the ideal. A plot
+ * that has them shows points with two levels as two, and no limit. */
+struct overlays {
+    const struct scaling_series *const *series;
+    size_t n;
+};
+
 /* The most lines in one plot, each of which every run has. */
 size_t group_lines_max(const struct group *g);
+
+/* Chooses what x, lines and, among the plots, facets are of the group's cases. */
+void group_plan(struct group *g);
 
 /* What becomes of a facet: nothing where nothing in it was measured, and words where those say
  * all. */
@@ -114,8 +131,12 @@ struct figure_drawing {
     size_t facet;
     struct figure *f;
     struct plot_line *lines;
+    struct plot_point **points; /* of each line */
+    size_t room;                /* for lines */
+    size_t *colours;            /* of each class of lines; SIZE_MAX: it is not drawn */
     struct plot_tick *ticks;
     struct plot_mark *marks;
+    const char *unit; /* of the values' axis */
     double low, high; /* of the values; NaN: none yet */
     double top;       /* of the values and their intervals */
     double limits[LIMITS_MAX + 1];
@@ -128,6 +149,16 @@ static inline const struct report_case *drawing_case(const struct group *g, size
 {
     return &g->bench->cases[g->cases[i]];
 }
+
+/* Another line with so many points at most; NULL: there is no room. */
+struct plot_line *drawing_add_line(struct figure_drawing *d, const struct figure_line *named,
+                                   const char *label, size_t colour, size_t n);
+void drawing_note(struct figure_drawing *d, double y);
+/* What the group's overlays draw. */
+void drawing_add_overlays(struct figure_drawing *d);
+
+/* The title says it: it is the same in the whole plot. */
+bool drawing_is_in_title(const struct group *g, size_t param);
 
 /* The parameters that a listed shape is made of are shown together: 512x2304x768. */
 bool drawing_is_of_shape(const struct group *g, size_t param);

@@ -128,6 +128,29 @@ const char *show_joined(struct pool *pool, const char *list, const char *item)
     return pool_join(pool, list, ", ", item);
 }
 
+const char *show_filled(struct pool *pool, const char *form, const char *text)
+{
+    const char *at = strstr(form, "%s");
+
+    return at ? pool_text(pool, "%.*s%s%s", (int)(at - form), form, text, at + 2) : form;
+}
+
+void show_list_add(struct show_list *list, const char *item)
+{
+    if (list->n++ < list->max)
+        list->text = list->text ? pool_text(list->pool, "%s%s%s", list->text,
+                                            list->parts ? list->parts : ", ", item)
+                                : item;
+}
+
+const char *show_list_text(const struct show_list *list)
+{
+    const char *text = list->text ? list->text : "";
+
+    return list->n > list->max ? pool_text(list->pool, "%s and %zu more", text, list->n - list->max)
+                               : text;
+}
+
 /* ---- What several runs, or launches, say of one thing ---- */
 
 #define SHARES_MAX 4 /* texts that are told one by one: a commit may differ in each of ten runs */

@@ -43,8 +43,23 @@ const char *show_full_param(struct pool *pool, const struct report_bench *b, siz
  * all is said. */
 bool show_tells_apart(const struct report_bench *b, const struct report_case *c, size_t param);
 
+/* The form with the text in place of its "%s", where it has one. */
+const char *show_filled(struct pool *pool, const char *form, const char *text);
+
 /* Texts joined by ", "; either may be "". */
 const char *show_joined(struct pool *pool, const char *list, const char *item);
+
+/* "a, b and 5 more": of many the first are named. */
+struct show_list {
+    struct pool *pool;
+    size_t max;        /* that are named */
+    const char *parts; /* between them; NULL: ", " */
+    const char *text;  /* NULL: none yet */
+    size_t n;
+};
+
+void show_list_add(struct show_list *list, const char *item);
+const char *show_list_text(const struct show_list *list); /* "" of none */
 
 /* ---- What several runs, or launches, say of one thing ---- */
 

@@ -4,25 +4,9 @@
  * a run, or lacks a path that it should have. Which cases these are, the benchmark says (struct
  * bench_sibling).
  *
- * Each measured case is held against its siblings by harness/decide/decide.h: the siblings are the
- * runs of one side, so that what they differ by among themselves counts as noise; the case is the
- * other side. All comparisons of a rule are one suite, and the rules of a benchmark that have cases
- * share its alarm level: in at most 1 % of runs in which all places are equal one of them is named.
- * It is named where the loss is proven and all of its interval is below `below`. That interval has
- * the degrees of freedom of its own siblings alone. A sibling that lies below `below` of the upper
- * median of all is none to be held against, or two slow ones would hide each other.
- *
- * Launches stall, and all of a few may. So the launches that are below `below`, each by itself, must
- * also be more than stalls explain. How often launches stall is told by those of the other cases
- * that have a rule, each held against the upper median of its own case. The chance of as many
- * (beta-binomial, with Jeffreys' prior), times the comparisons, must be within the alarm level.
- * With few others or many stalls it takes more launches. This takes the place of decide.h's rule of
- * few launches.
- *
- * Where a case is held against one other case instead, that has one run. A case without a value
- * that was refused is named where that other case was measured.
- *
- * What lies below `below` in each launch and is not proven only seems so.
+ * Each measured case is held against its siblings (comparisons.h); each rule of a benchmark is a topic.
+ * Where a rule holds a case against one other case instead, it is so too. A case without a value that
+ * was refused is named where that other case was measured.
  */
 #ifndef PLUMB_REPORT_SIBLINGS_H
 #define PLUMB_REPORT_SIBLINGS_H
@@ -31,6 +15,7 @@
 #include <stddef.h>
 
 #include "harness/document/document.h"
+#include "harness/report/comparisons.h"
 #include "harness/report/model.h"
 
 struct sibling {
@@ -44,7 +29,7 @@ struct sibling {
     double ratio, low, high;
     size_t found, compared; /* cases that are behind; that were held against others */
     const char *hosts;      /* ", between node0 and node1, node1 and node2": of these; or "" */
-    bool proven;            /* else it seems so */
+    bool proven;            /* else it looks so */
     bool absent;            /* it has no value: refused */
     bool measured;          /* not simulated, modelled or imported */
     const char *sentence;
@@ -56,7 +41,8 @@ struct siblings {
 };
 
 /* Everything lives in the report's pool. */
-void siblings_make(struct report *r, struct siblings *out);
+void siblings_ask(struct report *r, struct comparisons *q);
+void siblings_judge(const struct comparisons *q, struct siblings *out);
 
 /* For the first lines of a run: "1 rail is to be looked into", of what is proven and measured; "":
  * nothing. */

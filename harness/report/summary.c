@@ -272,36 +272,34 @@ static const char *wrong_elsewhere(const struct scene *s)
         for (size_t k = 0; k < b->n_cases; k++)
             n += b->cases[k].points[s->run].n_rows && point_is_wrong(&b->cases[k].points[s->run]);
         if (n)
-            text = pool_text(s->pool, "%s%s%s (%zu)", text, *text ? ", " : "", b->name, n);
+            text = show_joined(s->pool, text, pool_text(s->pool, "%s (%zu)", b->name, n));
     }
     return *text ? pool_text(s->pool, "wrong data in cases of %s: see the rows", text) : "";
 }
 
 static void answer_failed(const struct scene *s)
 {
-    size_t n = 0;
-    const char *names = "", *reason = "", *elsewhere = wrong_elsewhere(s);
+    struct show_list names = {.pool = s->pool, .max = FAILED_MAX, .parts = "; "};
+    const char *reason = "", *elsewhere = wrong_elsewhere(s);
 
     for (size_t i = 0; i < s->h->n; i++) {
         const struct headline_run *at = line(s, i);
 
-        if (!has_failed(at) || ++n > FAILED_MAX)
+        if (!has_failed(at))
             continue;
-        names = pool_text(s->pool, "%s%s%s", names, *names ? "; " : "", test_name(s, i));
-        if (*at->lost.text)
-            names = pool_text(s->pool, "%s (%s)", names, at->lost.text);
+        show_list_add(&names, *at->lost.text
+                                  ? pool_text(s->pool, "%s (%s)", test_name(s, i), at->lost.text)
+                                  : test_name(s, i));
         bool own = point_is_wrong(at->point) || point_has_failed(at->point) || !at->lost.first;
         if (!*reason)
             reason = own ? at->point->reason : at->lost.first->points[s->run].reason;
     }
-    if (n > FAILED_MAX)
-        names = pool_text(s->pool, "%s; %zu more", names, n - FAILED_MAX);
-    if (!n && *elsewhere)
+    if (!names.n && *elsewhere)
         document_answer(s->d, "Failed", "beside the table", TONE_BAD, elsewhere);
-    if (!n)
+    if (!names.n)
         return;
-    document_answer(s->d, "Failed", pool_text(s->pool, "%zu of %zu tests", n, s->h->n), TONE_BAD,
-                    names);
+    document_answer(s->d, "Failed", pool_text(s->pool, "%zu of %zu tests", names.n, s->h->n),
+                    TONE_BAD, show_list_text(&names));
     if (*reason)
         document_answer_more(s->d, shortened(s, reason), "");
     if (*elsewhere)
@@ -646,7 +644,7 @@ void summary_answers(struct report *r, const struct headlines *h, size_t run, st
     jobs_answer(r, &h->jobs, run, is_of_jobs(&s), d);
     answer_machine(&s);
     answer_run(&s);
-    trust_answer(r, run, d);
+    trust_answer(r, &h->comparisons, run, d);
     answer_failed(&s);
     if (!is_of_jobs(&s))
         answer_weakest(&s);

@@ -56,11 +56,11 @@ struct trust {
     size_t stolen, throttled, switched;
 };
 
-struct trust trust_make(struct report *r, size_t run);
+struct trust trust_make(struct report *r, const struct comparisons *q, size_t run);
 /* How long the benchmarks would take with so many launches of every case, by what those of each case
  * took in this run. NaN: not known. */
 double trust_minutes(struct report *r, size_t run, double repeats);
 /* Its line of the answers: grade, loss, what disturbed the run, and what to do. */
-void trust_answer(struct report *r, size_t run, struct document *d);
+void trust_answer(struct report *r, const struct comparisons *q, size_t run, struct document *d);
 
 #endif

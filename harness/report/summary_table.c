@@ -68,9 +68,9 @@ static void fill_row(const struct shown *s, const struct lines *l, size_t i)
 /* The first few, of each matrix; the page has all. Slow hosts are remarks on their tests. */
 static void list_slow_pairs(const struct shown *s, const struct matrix *m, size_t *listed)
 {
-    if (m->vague)
+    if (m->looks_slow)
         document_item(s->d, pool_text(s->pool, "undecided: %s, %s: %s", m->metric, m->title,
-                                      matrix_vague_text(s->r, m)));
+                                      matrix_looks_slow_text(s->r, m)));
     for (size_t k = 0; k < m->n * m->n; k++)
         if (matrix_is_listed(m, k) && ++*listed <= SLOW_MAX)
             document_item(s->d, pool_text(s->pool, "slow: %s, %s: %s%s", m->metric, m->title,

@@ -136,7 +136,6 @@ struct judged {
     struct decide_case *cases;
     struct decide_run *runs; /* one a case: both sides of it */
     double *launches;        /* how many each has */
-    bool *alike;             /* of all cases of the report, one benchmark after the other */
     size_t n;
 };
 
@@ -165,56 +164,10 @@ static void add_case(struct report *r, const struct report_bench *b, const struc
         .a = {of, 1}, .b = {of, 1}, .margin = TRUST_MARGIN, .higher_is_better = c->more_is_better};
 }
 
-static bool *is_alike(const struct report *r, const struct judged *j, const struct report_bench *b,
-                      const struct report_case *c)
-{
-    bool *at = j->alike;
-
-    for (const struct report_bench *before = r->benches; before < b; before++)
-        at += before->n_cases;
-    return at + (c - b->cases);
-}
-
-static void mark_kind(const struct report *r, const struct matrix *m, const char *kind,
-                      const struct judged *j)
-{
-    size_t n = 0;
-
-    for (int mark = 0; mark < 2; mark++)
-        for (size_t i = 0; i < m->n * m->n && (!mark || n >= ALIKE_LEAST); i++) {
-            const struct matrix_cell *at = &m->cells[i];
-
-            if (!at->c || !at->point->n_values || strcmp(at->kind, kind) != 0)
-                continue;
-            if (mark)
-                *is_alike(r, j, m->bench, at->c) = true;
-            n += !mark;
-        }
-}
-
-/* Places that are alike, as GPUs and pairs of them, are held against each other in the run. */
-static void find_alike(struct report *r, size_t run, struct judged *j)
-{
-    const struct report_case *group[CONTRAST_GPUS_MAX];
-    struct matrices matrices;
-
-    matrices_make(r, &matrices);
-    for (size_t i = 0; i < matrices.n; i++) {
-        const struct matrix *m = &matrices.all[i];
-
-        for (size_t k = 0; m->run == run && k < m->n * m->n; k++)
-            if (m->cells[k].c && !*is_alike(r, j, m->bench, m->cells[k].c))
-                mark_kind(r, m, m->cells[k].kind, j);
-    }
-    for (size_t b = 0; b < r->n_benches; b++)
-        for (size_t i = 0; i < r->benches[b].n_cases; i++)
-            *is_alike(r, j, &r->benches[b], &r->benches[b].cases[i]) |=
-                contrast_group(&r->benches[b], run, &r->benches[b].cases[i], group) >= ALIKE_LEAST;
-}
-
-/* Those of a single launch that are alike with others are left out, unless there are no others: it
- * is by these that they are judged. */
-static void find_cases(struct report *r, size_t run, struct judged *j, struct trust *t)
+/* Those of a single launch that are held against others like them, as GPUs and pairs, are left out,
+ * unless there are no others: it is by these that they are judged. */
+static void find_cases(struct report *r, const struct comparisons *q, size_t run, struct judged *j,
+                       struct trust *t)
 {
     size_t most = 0;
 
@@ -223,14 +176,13 @@ static void find_cases(struct report *r, size_t run, struct judged *j, struct tr
     j->cases = pool_alloc(&r->pool, most, sizeof(*j->cases));
     j->runs = pool_alloc(&r->pool, most, sizeof(*j->runs));
     j->launches = pool_alloc(&r->pool, most, sizeof(*j->launches));
-    j->alike = pool_alloc(&r->pool, most, sizeof(*j->alike));
-    find_alike(r, run, j);
     for (int alike = 0; alike < 2 && !j->n; alike++)
         for (size_t b = 0; b < r->n_benches; b++)
             for (size_t i = 0; i < r->benches[b].n_cases; i++) {
                 const struct report_bench *bench = &r->benches[b];
                 const struct report_case *c = &bench->cases[i];
-                bool left = c->points[run].n_values == 1 && *is_alike(r, j, bench, c);
+                bool left = c->points[run].n_values == 1 &&
+                            comparisons_alike(q, bench, run, c) + 1 >= ALIKE_LEAST;
 
                 if (!counts(r, bench, c, run))
                     continue;
@@ -338,7 +290,7 @@ static void take_advice(struct report *r, size_t run, struct trust *t)
     t->minutes = trust_minutes(r, run, repeats);
 }
 
-struct trust trust_make(struct report *r, size_t run)
+struct trust trust_make(struct report *r, const struct comparisons *q, size_t run)
 {
     struct judged j = {0};
     struct decide_overall overall;
@@ -352,7 +304,7 @@ struct trust trust_make(struct report *r, size_t run)
             count_row(rows, i, &t);
     }
     count_steal(r, run, &t);
-    find_cases(r, run, &j, &t);
+    find_cases(r, q, run, &j, &t);
     t.cases = j.n;
     if (!j.n)
         return t;
@@ -511,10 +463,10 @@ static const char *trust_cases(const struct answer *s, const struct trust *t)
                                        cases, launch_count(s, t));
 }
 
-void trust_answer(struct report *r, size_t run, struct document *d)
+void trust_answer(struct report *r, const struct comparisons *q, size_t run, struct document *d)
 {
     const struct answer in = {r, &r->pool, run, d}, *s = &in;
-    const struct trust t = trust_make(r, run);
+    const struct trust t = trust_make(r, q, run);
 
     if (!t.grade) {
         document_answer(s->d, "Trust", "none", TONE_LOW,

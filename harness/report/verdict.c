@@ -66,15 +66,13 @@ static const char *findings_on(struct report *r, size_t run, const struct report
                                const struct report_case *c, const struct bench_headline *rule)
 {
     struct exam *x = report_exam(r, run);
-    const char *text = "";
-    size_t n = 0;
+    struct show_list list = {.pool = &r->pool, .max = FINDINGS_MAX, .parts = "; "};
 
     for (const struct exam_result *f = exam_results(x); f; f = f->next)
-        if (is_about(x, f, b, c, rule) && n++ < FINDINGS_MAX)
-            text = pool_text(&r->pool, "%s%s%s: %s", text, *text ? "; " : "", f->subject, f->text);
-    return n > FINDINGS_MAX
-               ? pool_text(&r->pool, "%s; and %zu more: plumb doctor", text, n - FINDINGS_MAX)
-               : text;
+        if (is_about(x, f, b, c, rule))
+            show_list_add(&list, pool_text(&r->pool, "%s: %s", f->subject, f->text));
+    return list.n > FINDINGS_MAX ? pool_text(&r->pool, "%s: plumb doctor", show_list_text(&list))
+                                 : show_list_text(&list);
 }
 
 const char *verdict_device_findings(struct report *r, size_t run, const struct report_bench *b,

@@ -33,7 +33,7 @@ text() { # RUN or its folder: its page without its markup, a line for each row a
 @test "time and bus bandwidth over ranks are drawn, both transports in one plot, with the model and the ideal" {
     ls "$runs"/plain/plots/scaling-busbw-*.svg "$runs"/plain/plots/scaling-time-*.svg
     key="$(grep -A3 "<figure id='plot-scaling-busbw" "$runs/plain/report.html" | head -n 4)"
-    for line in "ring over tcp" "ring over rdma" "ring over tcp, fitted model" "ideal at 0.120 GB/s"; do
+    for line in "ring, tcp" "ring, rdma" "ring, tcp, fitted model" "ideal at 0.120 GB/s"; do
         [[ "$key" == *"</svg>$line</li>"* ]]
     done
     # they stand in their own section, not among the plots again

@@ -173,7 +173,7 @@ static void see_folder(struct planted *p, const char *path)
     headlines_make(&r, &h);
     struct document *answers = document_new(&r.pool), *table = document_new(&r.pool);
 
-    p->trust = trust_make(&r, 0);
+    p->trust = trust_make(&r, &h.comparisons, 0);
     summary_answers(&r, &h, 0, answers);
     summary_table(&r, &h, table);
     p->answers = text_of(answers, 80);

@@ -213,7 +213,6 @@ static bool rails_sound(struct net_rails *rails)
     for (unsigned i = 0; i < rails->n; i++) {
         struct nic_rail *r = &rails->rails[i];
         END(r->name);
-        END(r->kind);
         END(r->text);
         END(r->line_source);
     }

@@ -141,7 +141,7 @@ static const struct wire_load large = {
 
 static double rail_gbps(const struct nic_rail *r, char source[SOURCE])
 {
-    return wire_limit_gbps(r, r->kind, &large, source, SOURCE);
+    return wire_limit_gbps(r, &large, source, SOURCE);
 }
 
 /* What all links of a node carry at once. NAN where one is not known: then *which is that one and
@@ -211,7 +211,7 @@ static bool sends_by(const struct collective_report *told, const char *device)
  * nodes. */
 static bool leads_out(const struct collective_report *told)
 {
-    bool within = !strcmp(told->rail.name, "lo") || !strcmp(told->rail.kind, "shm");
+    bool within = !strcmp(told->rail.name, "lo") || told->rail.protocol == NIC_MEMORY;
 
     return told->has_rail && (!within || sends_by(told, told->rail.name));
 }

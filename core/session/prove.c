@@ -190,13 +190,12 @@ static void claims_settle(struct collective_claims *claims, bool elsewhere)
 static bool rail_sound(struct nic_rail *r)
 {
     END(r->name);
-    END(r->kind);
     END(r->text);
     END(r->line_source);
     END(r->address);
-    return r->line_gbps >= 0 && r->line_gbps <= LINE_GBPS_MOST && r->mtu_bytes <= MTU_MOST &&
-           r->segment_bytes <= MTU_MOST && isfinite(r->pcie.gt_s) && r->pcie.width <= LANES_MOST &&
-           r->pcie.payload_bytes <= MTU_MOST;
+    return r->protocol < NIC_PROTOCOLS && r->line_gbps >= 0 && r->line_gbps <= LINE_GBPS_MOST &&
+           r->mtu_bytes <= MTU_MOST && r->segment_bytes <= MTU_MOST && isfinite(r->pcie.gt_s) &&
+           r->pcie.width <= LANES_MOST && r->pcie.payload_bytes <= MTU_MOST;
 }
 
 bool claims_sound(struct collective_claims *claims)

@@ -156,6 +156,16 @@ struct collective_call {
     uint64_t first, count;
 };
 
+/* Of the vector, what must go through a node's link each way, whatever the algorithm and whoever adds
+ * on the way; 0: the node has none of the members, or all of them. `members` are ranks of the world,
+ * `root` is one of them by its number, where the op has one. */
+struct collective_load {
+    double out, in;
+};
+struct collective_load collective_load(const struct world *w, enum collective_op op,
+                                       const unsigned *members, unsigned n, unsigned root,
+                                       unsigned node);
+
 /* What went through a device of this member, payload, since join. */
 struct collective_flow {
     char device[192]; /* "eth0", "mlx5_0:1", "lo", "shm"; "eth0+eth1": together */

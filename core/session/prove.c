@@ -366,20 +366,20 @@ static void claim_least(struct session *s, struct session_node *node,
     c.me = node->member;
     if (c.ops->own || c.ops->alone) /* what its op moves is not the point's */
         return;
-    struct library_least least = library_least(&c, bytes * (double)s->operations);
+    struct collective_load least = library_least(&c, bytes * (double)s->operations);
     /* What the ranks of a node tell rank 0, and it them, at each run: at rank 0's node of all. */
     unsigned members = 0;
     for (unsigned i = 0; i < s->n; i++)
         members += !node->member || info(s, i)->node == info(s, node->member)->node;
-    if (least.out_bytes + least.in_bytes < (double)members * (double)s->runs * STEERING_BYTES) {
+    if (least.out + least.in < (double)members * (double)s->runs * STEERING_BYTES) {
         snprintf(node->wire.why, sizeof(node->wire.why),
                  "vectors of %.0f bytes are too small to be distinguished from the ranks' control "
                  "messages",
                  bytes);
         return;
     }
-    claims->least_out_bytes = least.out_bytes;
-    claims->least_in_bytes = least.in_bytes;
+    claims->least_out_bytes = least.out;
+    claims->least_in_bytes = least.in;
 }
 
 static void claim(struct session *s, struct session_node *node, struct collective_claims *claims)

@@ -147,7 +147,7 @@ TEST(test_flow)
 
     memset(device, 'd', sizeof(device));
     device[sizeof(device) - 1] = 0;
-    library_flow(&told, device, (struct library_least){1, 1});
+    library_flow(&told, device, (struct collective_load){1, 1});
     claims_add(&claims, &told);
     assert_string_equal(claims.claims[0].device, device);
 }

@@ -27,8 +27,8 @@ static const char *const injects[] = {"none", "corrupt", "elsewhere", NULL};
 #define MEET(field) .offset = offsetof(struct net_params, meet.field)
 #define SWEPT       .flags = OPT_LIST | OPT_COLUMN
 
-static const struct opt_scope with_device = {"transport=tcp,rdma rail=",
-                                             "TCP and RDMA, without --rail"};
+static const struct opt_scope with_device = {"transport=" WIRES_FAR_WORDS " rail=",
+                                             "transports between machines, without --rail"};
 static const struct opt_scope by_tcp = {"transport=tcp", "TCP"};
 static const struct opt_scope by_rdma = {"transport=rdma", "RDMA"};
 static const struct opt_scope with_streams = {"pattern=bandwidth,rate,loaded-latency",

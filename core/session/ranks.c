@@ -16,13 +16,12 @@
 #include "core/program.h"
 
 #define IDLE_NS 1000000000u /* how long idle machines are watched */
-#define OWN     "backend=ring,halving,doubling,auto"
+#define OWN     "backend=" COLLECTIVE_OWN_WORDS
 
-const struct opt_scope way_by_own = {OWN, "ring, halving, doubling and auto"};
+const struct opt_scope way_by_own = {OWN, "our own algorithms"};
 const struct opt_scope way_by_tcp = {OWN " transport=tcp", "our own algorithms over TCP"};
 const struct opt_scope way_by_rdma = {OWN " transport=rdma", "our own algorithms over RDMA"};
-const struct opt_scope way_by_library = {"backend=mpi,mpi-cuda,nccl",
-                                         "the libraries, mpi, mpi-cuda and nccl"};
+const struct opt_scope way_by_library = {"backend=" COLLECTIVE_LIBRARY_WORDS, "libraries"};
 
 static void fill_transport(const struct way_params *p, struct collective_point *c)
 {

@@ -11,8 +11,11 @@
 #include "core/row.h"
 #include "core/units.h"
 
-static const struct wire_ops *const wires[] = {WIRES(WIRE_ADDRESS) NULL};
-const char *const wire_names[] = {WIRES(WIRE_NAME) NULL};
+#define ADDRESS(word, name, what) &wire_##word,
+#define NAME(word, name, what)    name,
+
+static const struct wire_ops *const wires[] = {WIRES(ADDRESS) NULL};
+const char *const wire_names[] = {WIRES(NAME) NULL};
 
 const struct wire_ops *wire_find(const char *name)
 {

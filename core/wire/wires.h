@@ -12,15 +12,7 @@
 #include "core/row.h"
 #include "core/wire/wire.h"
 
-/* All transports: a word and its name. The table of `word` is wire_word. */
-#define WIRES(wire) wire(shm, "shm") wire(tcp, "tcp") wire(rdma, "rdma") wire(cma, "cma")
-
-#define WIRE_TABLE(word, name)   extern const struct wire_ops wire_##word;
-#define WIRE_ADDRESS(word, name) &wire_##word,
-#define WIRE_NAME(word, name)    name,
-WIRES(WIRE_TABLE)
-
-extern const char *const wire_names[]; /* "shm", "tcp", "rdma", "cma", NULL */
+extern const char *const wire_names[]; /* in that order; NULL-terminated */
 const struct wire_ops *wire_find(const char *name);
 void wire_backends(backend_say_fn *say, void *arg); /* of all of them */
 

@@ -186,3 +186,17 @@ TEST(test_narrow_slot)
         assert_true(!r.line_gbps || strstr(source, "eth5"));
     }
 }
+
+/* The lists of transports, of which conditions of options and headlines are made, and what each says of itself. */
+TEST(test_transports)
+{
+#define WIRE(word, name, is_near)                                                                  \
+    assert_ptr_equal(wire_find(name), &wire_##word);                                               \
+    assert_int_equal(wire_##word.near, is_near)
+#define NEAR_WIRE(word, name, what) WIRE(word, name, true);
+#define FAR_WIRE(word, name, what)  WIRE(word, name, false);
+    WIRES_NEAR(NEAR_WIRE, NEAR_WIRE)
+    WIRES_FAR(FAR_WIRE, FAR_WIRE)
+    assert_string_equal(WIRES_NEAR_WORDS, "shm,cma");
+    assert_string_equal(WIRES_FAR_WORDS, "tcp,rdma");
+}

@@ -245,3 +245,23 @@ TEST(test_prove)
         scratch_close(&s);
     }
 }
+
+/* The lists of backends, of which conditions of options are made, and what each says of itself. */
+TEST(test_backends)
+{
+    unsigned n = 0;
+
+#define BACKEND(symbol, word, is_own, has_batch)                                                   \
+    assert_ptr_equal(collective_find(word), &collective_##symbol);                                 \
+    assert_string_equal(collective_names[n++], word);                                              \
+    assert_int_equal(collective_##symbol.own, is_own);                                             \
+    assert_int_equal(collective_##symbol.run_batch != NULL, has_batch)
+#define OWN(symbol, word)     BACKEND(symbol, word, true, false);
+#define CALLED(symbol, word)  BACKEND(symbol, word, false, false);
+#define BATCHED(symbol, word) BACKEND(symbol, word, false, true);
+    COLLECTIVE_OWN(OWN, OWN)
+    COLLECTIVE_CALLED(CALLED, CALLED)
+    COLLECTIVE_BATCHED(BATCHED, BATCHED)
+    assert_int_equal(n, COLLECTIVE_BACKEND_COUNT);
+    assert_string_equal(COLLECTIVE_LIBRARY_WORDS, "mpi,mpi-cuda,nccl");
+}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies of one message by one GPU, and loads: see gpu_copy.h. */
+/* What copy times on GPUs: copies of one message by one GPU (queue_copy, queue_kernel, queue_pages),
+ * and chains of loads (queue_chase): see gpu_copy.h. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -408,8 +409,6 @@ int gpu_copy_run_chain(struct gpu_copy *c, uint64_t inner, uint64_t *ns)
 
     aim(chain, inner);
     int err = gpu_timer_run(&chain->lane->timer, queue_chase, chain, 1, 1, ns);
-    if (!err)
-        gpu_copy_level_add(&c->time_ns, (double)*ns / (double)inner);
     chain->at = (chain->at + inner) % chain->lines;
     return err;
 }

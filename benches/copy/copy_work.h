@@ -57,7 +57,7 @@ struct copy_session {
     struct ceilings ceilings;   /* copies by one core, by size and places */
     struct ceilings nodes;      /* what a GPU and each node reached, to set one against the other */
     struct copy_remote *remote; /* the other end of the pair; NULL: not met yet */
-    struct pair_secret secret;
+    struct meet_secret secret;
     struct pair_params pair; /* as the points have it */
     int unreachable;         /* it could not be met: not tried again for each point */
     char why_unreachable[MEET_ERROR_BYTES];

@@ -286,7 +286,7 @@ bool net_peer_gpu(const char *memory)
             place.gpu);
 }
 
-int net_peer_open(struct channel **c, const struct net_params *p, struct pair_secret *secret,
+int net_peer_open(struct channel **c, const struct net_params *p, struct meet_secret *secret,
                   const volatile int *cancel, char *error, size_t len)
 {
     struct net_service of_a_child = {.own = NULL};

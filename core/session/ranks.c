@@ -60,13 +60,6 @@ static enum group group_of(const struct ranks_params *p)
     return mpi_launched() > 1 ? GROUP_MPI : GROUP_LOCAL;
 }
 
-static void say_ready(void *arg, const char *address, uint16_t port)
-{
-    (void)arg;
-    notice_send(&(struct notice){.kind = NOTICE_LISTENING}, "%s: listening on %s port %u",
-                program_invocation_short_name, address, port);
-}
-
 static struct world_meeting meeting_of(const struct ranks_params *p,
                                        const struct meet_secret *secret, const volatile int *cancel)
 {
@@ -82,7 +75,7 @@ static struct world_meeting meeting_of(const struct ranks_params *p,
                                   .protocol = session_protocol(),
                                   .wait_ns = p->wait_ns,
                                   .cancel = cancel,
-                                  .ready = say_ready};
+                                  .ready = notice_listening};
 }
 
 /* Rank 0: its world, made at the first call. 0, or -errno with error. */
@@ -94,8 +87,7 @@ static int need_world(struct ranks *r, const struct ranks_params *p, const volat
     switch (group_of(p)) {
     case GROUP_SOCK: {
         struct world_meeting m = meeting_of(p, &r->secret, cancel);
-        int err = r->has_secret ? 0 : meet_secret_need(p->secret_file, &r->secret, error, len);
-        r->has_secret = !err;
+        int err = meet_secret_need(p->secret_file, &r->secret, error, len);
         return err ? err : world_gather(&r->world, &m, error, len);
     }
     case GROUP_MPI:

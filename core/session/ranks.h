@@ -119,7 +119,6 @@ struct ranks {
     struct session *session;
     struct session_service service; /* of children of this process */
     struct meet_secret secret;
-    bool has_secret;
     int unreachable; /* no world could be had: not tried again for each point */
     char why_unreachable[512];
 };

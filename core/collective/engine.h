@@ -75,10 +75,6 @@ void schedule_release(struct schedule *s);
  * ceil(log2 n) messages each way). The result: `members` elements, this member's own first. */
 void schedule_barrier(struct schedule *s, unsigned members, unsigned me);
 
-/* Elements that go to and come from a peer. */
-uint64_t schedule_sent(const struct schedule *s, unsigned peer);
-uint64_t schedule_received(const struct schedule *s, unsigned peer);
-
 struct engine;
 
 /* What a message is cut to, chosen by its length, the hops that it makes (of the schedule), and the

@@ -71,8 +71,8 @@ void library_gpu_close(struct library_gpu *g); /* however far it came */
 /* Its context is this thread's from here on. */
 void library_gpu_enter(struct library_gpu *g);
 
-/* Until look() says something else than -EAGAIN. Twenty times a second the channels are seen to,
- * and failed() is asked. Nothing counts as standing still before `expected_ns`. Whoever gave up
+/* Until look() says something else than -EAGAIN, which need not be of a GPU (`g` all zeros). Twenty
+ * times a second the channels are seen to, and failed() is asked. Nothing counts as standing still before `expected_ns`. Whoever gave up
  * cannot know what the library and the device are still at: broken. */
 int library_gpu_await(struct collective *c, struct library_gpu *g, library_look_fn *look,
                       uint64_t expected_ns);

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* net: the same messages over shared memory, TCP and RDMA, the CPU they cost, and which
- * way they went. */
+/*
+ * net: the same messages over shared memory, TCP and RDMA, the CPU they cost, and which way they
+ * went.
+ *
+ * What is timed: threads stream without a pause (stream.c: net_work() -> turn()), and a sample is
+ * what moved between two readings of their tallies (lead_rates.c: net_lead_stream()); or one message
+ * there and back, between two readings of the clock (message.c: net_ping() -> burst()). Bytes move
+ * by wire_send(), wire_receive() and wire_progress() of the transport (core/wire).
+ */
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>

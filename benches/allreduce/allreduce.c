@@ -239,20 +239,6 @@ static int check(struct point *pt)
     return err ? point_reason(pt, err, "%s", session_error(w->ranks.session)) : 0;
 }
 
-static int evidence(struct point *pt)
-{
-    ranks_evidence(pt, &((struct collective_work *)pt->bench_state)->ranks);
-    return 0;
-}
-
-static void teardown(struct point *pt)
-{
-    struct collective_work *w = pt->bench_state;
-
-    if (w->ranks.session)
-        session_finish(w->ranks.session);
-}
-
 /* A sweep has what can be; and where nobody chose sizes, those that are worth measuring with a
  * backend. */
 static bool wanted(struct point *pt)
@@ -317,7 +303,7 @@ const struct bench bench = {
     .begin = begin,
     .sample = sample,
     .check = check,
-    .evidence = evidence,
-    .teardown = teardown,
+    .evidence = ranks_evidence,
+    .teardown = ranks_teardown,
     .backends = way_backends,
 };

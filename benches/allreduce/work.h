@@ -112,7 +112,7 @@ struct collective_overlap {
 };
 
 struct collective_work { /* pt->bench_state: outlives the points */
-    struct ranks ranks;
+    struct ranks ranks;  /* first: ranks_evidence() */
 
     struct collective_point point;
     struct collective_call calls[COLLECTIVE_CALLS_MAX];

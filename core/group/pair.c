@@ -35,21 +35,6 @@ enum pair_kind pair_kind(const struct pair_params *p)
     return mpi_launched() > 1 ? PAIR_MPI : PAIR_NONE;
 }
 
-static int connect_peer(struct channel **c, const struct pair_params *p, uint32_t protocol,
-                        struct meet_secret *secret, const volatile int *cancel, char *error,
-                        size_t len)
-{
-    struct meet_connect m = {.host = p->host,
-                             .port = (uint16_t)p->port,
-                             .secret = secret,
-                             .protocol = protocol,
-                             .wait_ns = p->wait_ns,
-                             .cancel = cancel};
-    int err = meet_secret_need(p->secret_file, secret, error, len);
-
-    return err ? err : meet_connect(&m, c, error, len);
-}
-
 /* Which rank this is, once in a process. */
 static int join_world(unsigned *rank, char *error, size_t len)
 {
@@ -70,12 +55,20 @@ static int join_world(unsigned *rank, char *error, size_t len)
 int pair_open(struct channel **c, const struct pair_params *p, uint32_t protocol,
               struct meet_secret *secret, const volatile int *cancel, char *error, size_t len)
 {
+    const struct meet_connect m = {.host = p->host,
+                                   .port = (uint16_t)p->port,
+                                   .secret = secret,
+                                   .protocol = protocol,
+                                   .wait_ns = p->wait_ns,
+                                   .cancel = cancel};
+    bool sock = pair_kind(p) == PAIR_SOCK;
     unsigned rank = 0;
+    int err =
+        sock ? meet_secret_need(p->secret_file, secret, error, len) : join_world(&rank, error, len);
 
-    if (pair_kind(p) == PAIR_SOCK)
-        return connect_peer(c, p, protocol, secret, cancel, error, len);
-    int err = join_world(&rank, error, len);
-    return err ? err : mpi_peer(c, error, len);
+    if (err)
+        return err;
+    return sock ? meet_connect(&m, c, error, len) : mpi_peer(c, error, len);
 }
 
 void pair_end(void)

@@ -307,8 +307,9 @@ static size_t evidence_bytes(const struct session_node *node)
 }
 
 /* The worst first: there may be more nodes than room. */
-void ranks_evidence(struct point *pt, const struct ranks *r)
+int ranks_evidence(struct point *pt)
 {
+    const struct ranks *r = pt->bench_state;
     static const enum path_verdict order[] = {PATH_ELSEWHERE, PATH_UNKNOWN, PATH_PROVED};
     const struct session_node *nodes;
     unsigned n = session_nodes(r->session, &nodes), proved = 0, silent = 0;
@@ -336,6 +337,15 @@ void ranks_evidence(struct point *pt, const struct ranks *r)
                              nodes[i].proof.text);
                 any = true;
             }
+    return 0;
+}
+
+void ranks_teardown(struct point *pt)
+{
+    const struct ranks *r = pt->bench_state;
+
+    if (r->session)
+        session_finish(r->session);
 }
 
 void way_backends(backend_say_fn *say, void *arg)

@@ -33,4 +33,9 @@ bool condition_names(const char *condition, bool (*name)(void *arg, const char *
 /* Is `word` one of the words, with blanks between them? */
 bool word_in(const char *words, const char *word);
 
+/* Words of a list that is a macro of (first, more), each called with (symbol, word, ...), as
+ * patterns: "shm,cma". */
+#define CONDITION_FIRST(symbol, word, ...) word
+#define CONDITION_MORE(symbol, word, ...)  "," word
+
 #endif

@@ -389,6 +389,33 @@ static void set_columns(struct point *pt, const struct collective_work *w)
     point_column(pt, "detail", "%s", told->detail);
 }
 
+#define OVERLAP_BLOCKS 16
+
+/* How much of the shorter one of operation and product went on beside the other: 100 % where both
+ * together take as long as the longer. Each sample has all three, one after another; medians of
+ * blocks of samples, so that there is an interval. */
+static void overlap_figures(struct point *pt, const struct collective_work *w)
+{
+    const struct collective_overlap *o = &w->overlap;
+    size_t blocks = o->n < OVERLAP_BLOCKS ? o->n : OVERLAP_BLOCKS,
+           each = blocks ? o->n / blocks : 0;
+    struct figure *alone, *work, *share;
+
+    if (!blocks)
+        return;
+    alone = point_figure(pt, "operation_alone", "us");
+    work = point_figure(pt, "product_alone", "us");
+    share = point_figure(pt, "overlap", "percent");
+    for (size_t i = 0; i < blocks; i++) {
+        double a = stats_median(o->alone_ns + i * each, each),
+               p = stats_median(o->work_ns + i * each, each);
+        double both = stats_median(o->both_ns + i * each, each);
+        figure_value(alone, a / 1e3);
+        figure_value(work, p / 1e3);
+        figure_value(share, 100 * (a + p - both) / fmin(a, p));
+    }
+}
+
 void rows_finish(struct point *pt, struct collective_work *w)
 {
     const struct collective_params *p = pt->params;
@@ -400,7 +427,7 @@ void rows_finish(struct point *pt, struct collective_work *w)
             pt->origin = "simulated"; /* whoever of them it was */
     set_columns(pt, w);
     rows_limit(pt, w);
-    work_overlap_figures(pt, w);
+    overlap_figures(pt, w);
     add_lateness(pt, w);
     if (!p->no_cpu && !p->gap_ns && !p->overlap)
         add_cpu(pt, w);

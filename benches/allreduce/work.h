@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the benchmark `allreduce` is made of: its parameters, the names of their values, its
- * hooks. */
+/* What the files of the benchmark `allreduce` share: its parameters, and what is kept of a point. */
 #ifndef PLUMB_BENCHES_ALLREDUCE_WORK_H
 #define PLUMB_BENCHES_ALLREDUCE_WORK_H
 
@@ -85,16 +84,9 @@ bool nccl_tests_refuse(const struct opts *o, char *why, size_t len);
 int collective_point_of(struct point *pt, unsigned n, struct collective_point *c,
                         struct collective_call *calls, unsigned *n_calls);
 
-/* Hooks of struct bench. */
-int collective_bench_instead(struct opts *o, const struct bench_common *common,
-                             const volatile int *cancel);
-void collective_bench_close(struct point *ctx);
-int collective_bench_setup(struct point *pt);
-int collective_bench_begin(struct point *pt);
-int collective_bench_sample(struct point *pt, uint64_t inner, uint64_t *ns);
-int collective_bench_check(struct point *pt);
-int collective_bench_evidence(struct point *pt);
-void collective_bench_teardown(struct point *pt);
+/* options.c: the table, and the hook `defaults` of struct bench. */
+extern const struct opt allreduce_options[];
+int allreduce_defaults(struct opts *o);
 
 /* What each member spent since the warm-up. */
 struct collective_member {
@@ -120,7 +112,7 @@ struct collective_overlap {
 };
 
 struct collective_work { /* pt->bench_state: outlives the points */
-    struct ranks ranks;
+    struct ranks ranks;  /* first: ranks_evidence() */
 
     struct collective_point point;
     struct collective_call calls[COLLECTIVE_CALLS_MAX];
@@ -138,9 +130,6 @@ struct collective_work { /* pt->bench_state: outlives the points */
     char limit_source[704];
     struct gpu_elsewhere gpus; /* of the ranks but 0 */
 };
-
-/* Of the operation and the product at once. */
-void work_overlap_figures(struct point *pt, const struct collective_work *w);
 
 void rows_series(struct point *pt, struct collective_work *w);
 /* What the machines of a communicator were busy with beyond their idle selves, added up; NAN: of

@@ -1,5 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* copy: bytes from one place to another, of the host, and to, from and between GPUs. */
+/*
+ * copy: bytes from one place to another, of the host, and to, from and between GPUs.
+ *
+ * What is timed, `inner` copies of one message in each direction:
+ *
+ *   of the host  host_copy.c: sample() -> transfer_run() -> copy_lane(): memcpy() by a thread for each
+ *                direction
+ *   with a GPU   gpu_copy.c: run(); gpu_copy_lane.c: queue_copy(), a copy of the driver's,
+ *                queue_kernel(), threads of a GPU that copy, or queue_pages(), between two events of
+ *                the GPU's or, where the host has to wait for each, by the host's clock
+ *
+ * What arrived is compared whole, or in windows where it is large, outside of the time. copy_work.c
+ * has what both share, gpu_copy_rules.c what can be asked, remote.c the GPU of another process.
+ */
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +23,66 @@
 #include "core/bench/bench.h"
 #include "core/hw/gpu.h"
 #include "core/program.h"
+
+static void close_session(struct point *ctx)
+{
+    struct copy_session *session = ctx->bench_state;
+
+    ceilings_release(&session->ceilings);
+    ceilings_release(&session->nodes);
+    /* The other end waits for this one, also where all points were refused before they had anything to ask. */
+    if (pair_kind(&session->pair) != PAIR_NONE && !session->remote &&
+        !(ctx->cancel && *ctx->cancel))
+        copy_session_meet(session, ctx->cancel);
+    bool broken = session->remote && copy_remote_broken(session->remote);
+    copy_remote_close(session->remote);
+    if (!broken) /* a rank that hangs would be waited for without end: the launcher ends it */
+        pair_end();
+}
+
+static int instead(struct opts *o, const struct bench_common *common, const volatile int *cancel)
+{
+    const struct pair_service service = {.protocol = copy_remote_protocol(),
+                                         .fn = copy_remote_serve};
+    struct copy_params params = {0};
+
+    (void)common;
+    if (opts_apply(o, o->tables[0], NULL, &params))
+        return EXIT_USAGE;
+    return pair_serve(&params.meet, &service, cancel);
+}
+
+static int possible(struct point *pt)
+{
+    const struct copy_params *p = pt->params;
+    const char *const names[2] = {p->source, p->destination};
+    struct place ends[2] = {{0}};
+    int peer = copy_peer_end(p);
+    char ignored[160];
+
+    for (int i = 0; i < 2; i++)
+        if (place_parse(names[i], PLACE_ANY, &ends[i], ignored, sizeof(ignored)))
+            ends[i].gpu = copy_is_all(names[i]);
+    if (peer >= 0)
+        return ends[1 - peer].gpu ? 0 : copy_ends(pt, ends);
+    return ends[0].gpu || ends[1].gpu ? 0 : host_copy_possible(pt);
+}
+
+static int setup(struct point *pt)
+{
+    struct copy_session *session = pt->bench_state;
+    struct place ends[2];
+
+    session->pair = ((const struct copy_params *)pt->params)->meet;
+    int err = copy_ends(pt, ends);
+
+    if (!err)
+        return work_setup(pt, copy_work_of(ends));
+    copy_series(pt, copy_directions[COPY_ONE_WAY], 0);
+    return err;
+}
+
+/* ---- Options ---- */
 
 static const char *const copy_metrics[] = {"bandwidth", "latency", "load-latency", NULL};
 static const char *const copy_accesses[] = {"on", "off", NULL};
@@ -131,64 +204,6 @@ static const struct opt options[] = {
      .help = "for tests: spoil the data"},
     {.name = NULL},
 };
-
-static void close_session(struct point *ctx)
-{
-    struct copy_session *session = ctx->bench_state;
-
-    ceilings_release(&session->ceilings);
-    ceilings_release(&session->nodes);
-    /* The other end waits for this one, also where all points were refused before they had anything to ask. */
-    if (pair_kind(&session->pair) != PAIR_NONE && !session->remote &&
-        !(ctx->cancel && *ctx->cancel))
-        copy_session_meet(session, ctx->cancel);
-    bool broken = session->remote && copy_remote_broken(session->remote);
-    copy_remote_close(session->remote);
-    if (!broken) /* a rank that hangs would be waited for without end: the launcher ends it */
-        pair_end();
-}
-
-static int instead(struct opts *o, const struct bench_common *common, const volatile int *cancel)
-{
-    const struct pair_service service = {.protocol = copy_remote_protocol(),
-                                         .fn = copy_remote_serve};
-    struct copy_params params = {0};
-
-    (void)common;
-    if (opts_apply(o, o->tables[0], NULL, &params))
-        return EXIT_USAGE;
-    return pair_serve(&params.meet, &service, cancel);
-}
-
-static int possible(struct point *pt)
-{
-    const struct copy_params *p = pt->params;
-    const char *const names[2] = {p->source, p->destination};
-    struct place ends[2] = {{0}};
-    int peer = copy_peer_end(p);
-    char ignored[160];
-
-    for (int i = 0; i < 2; i++)
-        if (place_parse(names[i], PLACE_ANY, &ends[i], ignored, sizeof(ignored)))
-            ends[i].gpu = copy_is_all(names[i]);
-    if (peer >= 0)
-        return ends[1 - peer].gpu ? 0 : copy_ends(pt, ends);
-    return ends[0].gpu || ends[1].gpu ? 0 : host_copy_possible(pt);
-}
-
-static int setup(struct point *pt)
-{
-    struct copy_session *session = pt->bench_state;
-    struct place ends[2];
-
-    session->pair = ((const struct copy_params *)pt->params)->meet;
-    int err = copy_ends(pt, ends);
-
-    if (!err)
-        return work_setup(pt, copy_work_of(ends));
-    copy_series(pt, copy_directions[COPY_ONE_WAY], 0);
-    return err;
-}
 
 const struct bench bench = {
     .name = "copy",

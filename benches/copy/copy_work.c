@@ -156,8 +156,10 @@ bool copy_wanted(struct point *pt)
         return true;
     if (from.index == to.index)
         return false;
+    if (p->pairs != COPY_PAIRS_SAMPLED) /* only these need to know how many GPUs there are */
+        return true;
     unsigned n = gpus_count(point_gpus(pt));
-    if (p->pairs != COPY_PAIRS_SAMPLED || n <= PAIRS_ALL)
+    if (n <= PAIRS_ALL)
         return true;
     /* For --pairs sampled: is this one in the sample of the pairs of n GPUs? Up to 8 GPUs every
      * pair is; above, each with the next one and with the one half-way round, both ways: every GPU

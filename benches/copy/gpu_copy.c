@@ -29,8 +29,6 @@ double gpu_copy_level_median(const struct gpu_copy_level *l)
     return l->n ? stats_median(l->last, l->n < GPU_COPY_RATIOS ? l->n : GPU_COPY_RATIOS) : NAN;
 }
 
-/* Run. How copies are made, and how a sample is taken: sets c->run, the column `clock`, and what
- * the sampler must know of it. */
 static enum gpu_copy_how gpu_copy_how_of(const struct gpu_copy *c)
 {
     bool managed = gpu_copy_host_end(c) >= 0 && c->memory == COPY_MANAGED;
@@ -52,55 +50,6 @@ static unsigned lanes_of(const struct gpu_copy *c, const struct gpu *gpu)
     return n ? n : gpu_copy_peers(c) ? 1 : c->each;
 }
 
-static int keep_time(struct gpu_copy *c, int err, uint64_t ns, uint64_t inner)
-{
-    if (!err)
-        gpu_copy_level_add(&c->time_ns, (double)ns / (double)inner);
-    return err;
-}
-
-static int run_one(struct gpu_copy *c, uint64_t inner, uint64_t *ns)
-{
-    uint64_t span;
-    int err = gpu_copy_time_by_events(c->all, 1, inner, &c->alone, ns, &span);
-
-    return keep_time(c, err, *ns, inner);
-}
-
-/* All pairs at once: the bytes of all over the time until the last is done. */
-static int run_pattern(struct gpu_copy *c, uint64_t inner, uint64_t *ns)
-{
-    uint64_t each[GPU_COPY_LANES_MAX];
-    int err = gpu_copy_time_by_events(c->all, c->groups, inner, &c->alone, each, ns);
-
-    if (!err)
-        gpu_copy_level_add(&c->overlap, c->alone.overlap);
-    return keep_time(c, err, *ns, inner);
-}
-
-static int run_both(struct gpu_copy *c, uint64_t inner, uint64_t *ns)
-{
-    int err = gpu_copy_time_by_events(c->all, 2, inner, &c->alone, ns, &ns[2]);
-
-    if (!err)
-        gpu_copy_level_add(&c->overlap, c->alone.overlap);
-    return keep_time(c, err, ns[2], inner);
-}
-
-static int run_by_host(struct gpu_copy *c, uint64_t inner, uint64_t *ns)
-{
-    int err = gpu_copy_time_by_host(c->all[0], inner, ns);
-
-    return keep_time(c, err, *ns, inner);
-}
-
-static int run_moving(struct gpu_copy *c, uint64_t inner, uint64_t *ns)
-{
-    int err = gpu_copy_time_moving(c->all[0], inner, ns);
-
-    return keep_time(c, err, *ns, inner);
-}
-
 static bool by_host_clock(const struct gpu_copy *c)
 {
     bool buffered =
@@ -108,6 +57,44 @@ static bool by_host_clock(const struct gpu_copy *c)
                                       c->memory == COPY_HUGETLB || c->memory == COPY_MANAGED);
 
     return buffered || c->params->metric == COPY_LATENCY;
+}
+
+/* Lanes that copy at once: all pairs of a pattern, whose bytes are of all and whose time lasts until
+ * the last is done; one way; or both ways, each by its own time, and their span. */
+static int run_lanes(struct gpu_copy *c, uint64_t inner, uint64_t *ns)
+{
+    unsigned n = c->each * c->groups;
+    uint64_t each[GPU_COPY_LANES_MAX], span;
+    int err = gpu_copy_time_by_events(c->all, n, inner, &c->alone, each, &span);
+
+    if (err)
+        return err;
+    if (n > 1)
+        gpu_copy_level_add(&c->overlap, c->alone.overlap);
+    ns[0] = c->groups > 1 ? span : each[0];
+    if (c->each == 2) {
+        ns[1] = each[1];
+        ns[2] = span;
+    }
+    return 0;
+}
+
+/* What is timed, all of it in gpu_copy_lane.c: `inner` copies that wait in each lane's stream until
+ * they are released, between two events (run_lanes() -> gpu_copy_time_by_events()); or, where the
+ * host has to work for them, from the first call until all has arrived (gpu_copy_time_by_host()); or
+ * loads, each of which waits for the one before (gpu_copy_run_chain()). */
+static int run(struct gpu_copy *c, uint64_t inner, uint64_t *ns)
+{
+    enum gpu_copy_how how = c->lanes[0].how;
+
+    if (c->chain)
+        return gpu_copy_run_chain(c, inner, ns);
+    if (how == GPU_COPY_MIGRATE || how == GPU_COPY_FAULTS)
+        return gpu_copy_time_moving(c->all[0], inner, ns);
+    if (by_host_clock(c))
+        return gpu_copy_time_by_host(c->all[0], inner, ns);
+    return c->groups > 1 && !gpu_copy_pattern(c) ? gpu_copy_run_together(c, inner, ns)
+                                                 : run_lanes(c, inner, ns);
 }
 
 /* Lanes of the GPU that runs most of them; two at least, as both lanes of a pair may be one's. */
@@ -122,22 +109,9 @@ static unsigned most_on_one(const struct gpu_copy *c)
     return most;
 }
 
-static void gpu_copy_choose_run(struct point *pt, struct gpu_copy *c)
+/* The column `clock`, and what the sampler must know of these runs. */
+static void choose_samples(struct point *pt, struct gpu_copy *c)
 {
-    enum gpu_copy_how h = gpu_copy_how_of(c);
-
-    if (h == GPU_COPY_MIGRATE || h == GPU_COPY_FAULTS)
-        c->run = run_moving;
-    else if (by_host_clock(c))
-        c->run = run_by_host;
-    else if (gpu_copy_pattern(c) && !c->spread)
-        c->run = run_pattern;
-    else if (c->groups > 1)
-        c->run = gpu_copy_run_together;
-    else
-        c->run = c->each == 2 ? run_both : run_one;
-    if (c->params->metric == COPY_LOAD_LATENCY)
-        c->run = gpu_copy_run_chain;
     if (c->params->metric == COPY_LATENCY)
         pt->sample_ns = 0;
     else
@@ -411,7 +385,7 @@ static int setup(struct point *pt)
     if ((err = prepare(pt, c)) || (err = gpu_copy_bind(pt, c)) || (err = enable_peers(pt, c)) ||
         (err = open_lanes(pt, c)))
         return err;
-    gpu_copy_choose_run(pt, c);
+    choose_samples(pt, c);
     return c->params->metric == COPY_LOAD_LATENCY ? gpu_copy_chain_open(pt, c) : warm_lanes(pt, c);
 }
 
@@ -422,9 +396,13 @@ static int sample(struct point *pt, uint64_t inner, uint64_t *ns)
 
     if (err)
         return gpu_copy_peer_failed(pt, c, err);
-    err = c->run(c, inner, ns);
+    err = run(c, inner, ns);
+    if (err)
+        return gpu_copy_failed(pt, c, err);
     c->inner = inner;
-    return err ? gpu_copy_failed(pt, c, err) : 0;
+    gpu_copy_level_add(&c->time_ns,
+                       (double)ns[c->each == 2 && c->groups == 1 ? 2 : 0] / (double)inner);
+    return 0;
 }
 
 /* What each lane left: all that was timed wrote the same. */
@@ -472,7 +450,7 @@ static int check(struct point *pt)
     for (unsigned i = 0; !err && i < c->each * c->groups; i++)
         err = gpu_copy_lane_fill(&c->lanes[i], lane_seed(other_seed, i));
     if (!err)
-        err = c->run(c, 1, ns);
+        err = run(c, 1, ns);
     if (err)
         return gpu_copy_failed(pt, c, err);
     return check_lanes(pt, c, other_seed, "in a copy of fresh data");

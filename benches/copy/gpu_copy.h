@@ -180,10 +180,9 @@ struct gpu_copy {
     const char *end_address; /* of the one end of a pattern that only NVLinks leave, or "" */
     bool peers_enabled;
 
-    int (*run)(struct gpu_copy *c, uint64_t inner, uint64_t *ns); /* one sample */
-    uint64_t inner;                                               /* of the last sample */
+    uint64_t inner;                     /* of the last sample */
     struct gpu_copy_pace alone, beside; /* this GPU's lanes; with those of the other GPUs */
-    struct gpu_copy_level time_ns;      /* of one copy forward, of this GPU alone */
+    struct gpu_copy_level time_ns;  /* of one copy forward, of this GPU alone; both ways of both */
     struct gpu_copy_level overlap;  /* of all lanes at once: the shortest time over the longest */
     struct gpu_copy_level together; /* this GPU's rate with others, of its rate alone */
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies of one message by one GPU, and loads: see gpu_copy.h. */
+/* What copy times on GPUs: copies of one message by one GPU (queue_copy, queue_kernel, queue_pages),
+ * and chains of loads (queue_chase): see gpu_copy.h. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -331,11 +332,7 @@ int gpu_copy_time_moving(struct gpu_copy_lane *l, uint64_t count, uint64_t *ns)
 /* `inner` loads by one thread: the launch is in the time, once. */
 int gpu_copy_run_chain(struct gpu_copy *c, uint64_t inner, uint64_t *ns)
 {
-    int err = gpu_chain_run(c->chain, &c->lanes[0].timer, inner, ns);
-
-    if (!err)
-        gpu_copy_level_add(&c->time_ns, (double)*ns / (double)inner);
-    return err;
+    return gpu_chain_run(c->chain, &c->lanes[0].timer, inner, ns);
 }
 
 /* In the first lane's source. Each word has an address that is the same for the GPU that follows it as

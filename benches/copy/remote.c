@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,22 +50,9 @@ static struct server *of(struct talk_server *t)
     return t->arg;
 }
 
-static int say(struct talk_server *t, int err, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static int say(struct talk_server *t, int err, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(t->error, sizeof(t->error), format, args);
-    va_end(args);
-    return err;
-}
-
 static int driver_said(struct talk_server *t, int err)
 {
-    return err ? say(t, err, "%s", gpu_error(of(t)->gpu)) : 0;
+    return err ? talk_fail(t, err, "%s", gpu_error(of(t)->gpu)) : 0;
 }
 
 static int fits(struct talk_server *t, uint64_t bytes)
@@ -78,10 +64,11 @@ static int fits(struct talk_server *t, uint64_t bytes)
     if (err)
         return err;
     free_bytes = free_bytes > KEPT_FREE ? free_bytes - KEPT_FREE : 0;
-    return bytes <= free_bytes ? 0
-                               : say(t, -EOPNOTSUPP, "%llu MiB are needed on %s:%u, %llu are free",
-                                     (unsigned long long)(bytes >> 20), gpu_ops(gpu)->name,
-                                     gpu_base(gpu)->index, (unsigned long long)(free_bytes >> 20));
+    return bytes <= free_bytes
+               ? 0
+               : talk_fail(t, -EOPNOTSUPP, "%llu MiB are needed on %s:%u, %llu are free",
+                           (unsigned long long)(bytes >> 20), gpu_ops(gpu)->name,
+                           gpu_base(gpu)->index, (unsigned long long)(free_bytes >> 20));
 }
 
 static int take(struct talk_server *t, const struct copy_remote_order *order,
@@ -96,7 +83,8 @@ static int take(struct talk_server *t, const struct copy_remote_order *order,
         struct gpu_copy_memory *m = &s->memory[i];
         err = gpu_copy_memory_alloc(m, s->topo, &config, t->error, sizeof(t->error));
         if (err == -EOPNOTSUPP)
-            say(t, err, "%s%s", gpu_error(s->gpu), gpu_copy_fabric_state(s->gpu, why, sizeof(why)));
+            talk_fail(t, err, "%s%s", gpu_error(s->gpu),
+                      gpu_copy_fabric_state(s->gpu, why, sizeof(why)));
         if (!err)
             err = driver_said(t, gpu_ops(s->gpu)->share(s->gpu, m->at, told->handle[i]));
     }
@@ -109,16 +97,16 @@ static void free_all(struct server *s)
         gpu_copy_memory_free(&s->memory[i]);
 }
 
-static int alloc(struct talk_server *t, const void *data, size_t len)
+static int alloc(struct talk_server *t)
 {
     struct copy_remote_memory *told = t->body;
     struct copy_remote_order order;
     struct server *s = of(t);
 
-    memcpy(&order, data, len);
+    memcpy(&order, t->in.bytes, sizeof(order));
     if (!order.bytes || order.bytes > UINT64_MAX / COPY_REMOTE_MEMORIES || !order.memories ||
         order.memories > COPY_REMOTE_MEMORIES)
-        return say(t, -EPROTO, "it was asked for no memory, or for too much");
+        return talk_fail(t, -EPROTO, "it was asked for no memory, or for too much");
     int err = gpus_get(s->gpus, order.gpu, &s->gpu, t->error, sizeof(t->error));
     if (err)
         return err == -EINVAL ? -EOPNOTSUPP : err; /* another machine may have fewer */
@@ -137,17 +125,16 @@ static int alloc(struct talk_server *t, const void *data, size_t len)
     return 0;
 }
 
-static int act(struct talk_server *t, const void *data, size_t len)
+static int act(struct talk_server *t)
 {
     size_t wrong_at = COPY_MEMORY_RIGHT;
     uint64_t *wrong = t->body;
     struct deed deed;
     int err;
 
-    (void)len;
-    memcpy(&deed, data, sizeof(deed));
+    memcpy(&deed, t->in.bytes, sizeof(deed));
     if (deed.memory >= COPY_REMOTE_MEMORIES || !of(t)->memory[deed.memory].at)
-        return say(t, -EPROTO, "it was asked for memory that it has not");
+        return talk_fail(t, -EPROTO, "it was asked for memory that it has not");
     struct gpu_copy_memory *m = &of(t)->memory[deed.memory];
     switch (deed.what) {
     case COPY_REMOTE_FILL:
@@ -166,9 +153,8 @@ static int act(struct talk_server *t, const void *data, size_t len)
     return driver_said(t, err);
 }
 
-static int release(struct talk_server *t, const void *data, size_t len)
+static int release(struct talk_server *t)
 {
-    (void)data, (void)len;
     free_all(of(t));
     return 0;
 }
@@ -194,7 +180,6 @@ uint32_t copy_remote_protocol(void)
 int copy_remote_serve(struct channel *c, void *arg)
 {
     struct server *s = xcalloc(1, sizeof(*s));
-    struct beat *beat = NULL;
 
     (void)arg;
     s->talk =
@@ -202,10 +187,7 @@ int copy_remote_serve(struct channel *c, void *arg)
     s->gpus = gpus_open();
     int err = topo_open(&s->topo);
     if (!err)
-        err = beat_start(&beat, &c, 1, BEAT_LEADING_NS);
-    if (!err || err == -EOPNOTSUPP)
         err = talk_serve(&s->talk);
-    beat_end(beat);
     if (!gpus_silent(s->gpus)) {
         free_all(s);
         gpus_close(s->gpus);
@@ -222,7 +204,6 @@ enum { OWN, PEER, SIDES };
 struct copy_remote {
     struct channel *channel;
     struct talk talk;
-    char error[TALK_ERROR_BYTES + 128];
 };
 
 int copy_remote_open(struct copy_remote **out, struct channel *c)
@@ -233,7 +214,8 @@ int copy_remote_open(struct copy_remote **out, struct channel *c)
     r->channel = c;
     int err = talk_open(&r->talk, channels, SIDES, requests, REQUESTS);
     if (err)
-        snprintf(r->error, sizeof(r->error), "no signs of life can be given: %s", strerror(-err));
+        snprintf(r->talk.said, sizeof(r->talk.said), "no signs of life can be given: %s",
+                 strerror(-err));
     return err;
 }
 
@@ -248,18 +230,12 @@ void copy_remote_close(struct copy_remote *r)
 
 const char *copy_remote_error(const struct copy_remote *r)
 {
-    return r->error;
+    return r->talk.said;
 }
 
 bool copy_remote_broken(const struct copy_remote *r)
 {
     return r->talk.broken;
-}
-
-static int fail(struct copy_remote *r, int err, const char *why)
-{
-    snprintf(r->error, sizeof(r->error), "%.120s: %s", channel_peer(r->channel), why);
-    return err;
 }
 
 int copy_remote_alive(struct copy_remote *r)
@@ -269,26 +245,15 @@ int copy_remote_alive(struct copy_remote *r)
 
     if (err && !r->talk.peers[PEER].gone)
         talk_lose(&r->talk, PEER, err, channel_error(r->channel));
-    return err ? fail(r, err, r->talk.peers[PEER].error) : 0;
+    if (err)
+        snprintf(r->talk.said, sizeof(r->talk.said), "%s", r->talk.peers[PEER].error);
+    return err;
 }
 
 static int ask(struct copy_remote *r, enum request request, const void *data, size_t len,
                void *reply, size_t size)
 {
-    const struct talk_patience patience = {.quiet_ns = STEP_WAIT_NS};
-    const struct talk_peer *p = &r->talk.peers[PEER];
-
-    if (talk_post(&r->talk, PEER, (uint16_t)request, data, len))
-        return fail(r, -ECONNRESET, channel_error(r->channel));
-    if (!talk_settle(&r->talk, &patience) && talk_awaits(&r->talk))
-        talk_lose(&r->talk, PEER, -ETIMEDOUT, "it does not answer: it hangs, or is cut off");
-    if (p->err)
-        return fail(r, p->err, p->error);
-    if (talk_reply_len(&r->talk, PEER) != size)
-        return fail(r, -EPROTO, "its answer is of another length");
-    if (size)
-        memcpy(reply, talk_reply(&r->talk, PEER), size);
-    return 0;
+    return talk_call(&r->talk, PEER, (uint16_t)request, data, len, reply, size, STEP_WAIT_NS);
 }
 
 #define END(text) ((text)[sizeof(text) - 1] = 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The connections of an end: their buffers, their links, and what all threads do with one. */
-#include "benches/net/end.h"
+#include "benches/net/mover.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -59,10 +59,10 @@ int net_stood_still(struct net_end *e, const struct net_connection *c, int rc,
                     e->rails[net_rail_of(e, c->number)].name);
 }
 
-int net_settle_slowly(struct net_end *e, struct net_connection *c)
+int net_settle(struct net_end *e, struct net_connection *c)
 {
     struct clock_wait still = {0};
-    int rc = 0, err = 0;
+    int rc = e->wire->ops->settle ? 0 : 1, err = 0;
 
     while (rc <= 0 && !err) {
         rc = e->wire->ops->settle(c->link);

@@ -2,8 +2,9 @@
 /*
  * Two ends that send each other messages over a wire, whichever it is. end.c has an end's life,
  * connection.c its connections, memory.c their buffers. stream.c streams, message.c sends one
- * message at a time. The leader samples and prints rows; the peer serves its requests, which come
- * over the channel (lead.c, peer.c). The life of a point, both ends at once:
+ * message at a time: mover.h is theirs. The leader samples and prints rows; the peer serves its
+ * requests (protocol.h), which come over the channel (lead.c, peer.c). The life of a point, both
+ * ends at once:
  *
  *   open -> address, exchanged -> join -> stream and ping, as the pattern asks -> check -> facts
  *     -> close
@@ -33,96 +34,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "benches/net/protocol.h"
 #include "core/clock.h"
-#include "core/group/channel.h"
 #include "core/hw/host_buffer.h"
-#include "core/hw/path.h"
 #include "core/hw/topo.h"
-#include "core/wire/wire.h"
-
-#define NET_CONNECTIONS_MAX 256
-#define NET_WORKERS_MAX     64
-#define NET_BYTES_MAX       (1ull << 40) /* of a message */
-#define NET_ADDRESS_MAX     57344        /* bytes */
-#define NET_ERROR_BYTES     384
-
-enum net_direction { NET_FORWARD, NET_REVERSE, NET_DIRECTIONS };
-
-/* For tests: what must be found. */
-enum net_inject {
-    NET_SOUND,
-    NET_CORRUPT,   /* both ends expect other data than is sent */
-    NET_ELSEWHERE, /* the leader says that another device carries the bytes than does */
-};
-
-/* One point, as both ends must know it: sent as it is, so it holds no pointers and both ends must
- * be of one layout (protocol() of peer.c). */
-struct net_point {
-    char transport[16];
-    uint8_t stream[NET_DIRECTIONS]; /* which directions are streamed */
-    uint8_t ping;
-    uint8_t inject;         /* enum net_inject */
-    uint8_t count_messages; /* rate of messages is asked for: many small ones, not bytes */
-    uint32_t connections, threads;
-    uint64_t message_bytes, ping_bytes;
-    uint64_t seed;
-    struct wire_tcp_options tcp;
-    struct wire_rdma_options rdma;
-};
-
-/* What is this end's own: from its own command line, else from the leader's. */
-struct net_local {
-    char devices[128]; /* NICs or RDMA devices, '+' between several (rails); "": chosen */
-    int node;        /* NUMA node of threads and buffers: a number, NET_NODE_NEAR or NET_NODE_FAR */
-    char memory[32]; /* "host", "cuda:0", or NET_MEMORY_RAIL */
-    uint32_t rail;   /* of this end's machine (rail.h): its number, and 1; 0: none */
-    uint32_t paired; /* enum net_paired: what the leader's rail is, so this one has to be */
-    uint32_t paired_of; /* how many rails the leader's machine has; 0: it does not tell */
-    /* Which of the GPUs of the leader's machine, hidden ones included: rail.h. 0: not known. */
-    uint32_t paired_seat, paired_seats;
-};
-#define NET_MEMORY_RAIL "rail" /* of the rail's GPU */
-enum net_paired { NET_PAIRED_ANY, NET_PAIRED_GPU, NET_PAIRED_BARE /* a port without a GPU */ };
-enum { NET_NODE_NEAR = -1 /* the NIC's */, NET_NODE_FAR = -2 /* another one */ };
-
-struct net_order {
-    struct net_point point;
-    struct net_local local; /* for what the peer's own command line does not say */
-    uint32_t n_cpus;        /* that the leader uses of the machine that both are on; else 0 */
-    uint32_t cpus[NET_WORKERS_MAX];
-};
-
-struct net_rails {
-    uint32_t n, n_cpus;
-    struct nic_rail rails[NIC_RAILS_MAX];
-    uint32_t cpus[NET_WORKERS_MAX];
-    int32_t memory_node;
-};
-
-struct net_rate {
-    uint64_t bytes, messages, last_ns;
-};
-
-struct net_reading {
-    uint64_t from_ns, now_ns; /* before all that is read, and after it */
-    struct net_rate rates[NET_DIRECTIONS][NIC_RAILS_MAX]; /* those that are counted at this end */
-    uint64_t busy_ns, softirq_ns;                         /* of the machine, where it is known */
-    uint32_t machine_known;
-    uint32_t n_workers;
-    uint64_t worker_ns[NET_WORKERS_MAX]; /* CPU time of each thread */
-};
-
-struct net_report {
-    struct net_rails rails; /* again: their text may know more now */
-    uint32_t n_facts, reserved;
-    struct wire_fact facts[WIRE_FACTS_MAX];
-    struct path_proof proof;
-};
-
-enum net_read_flags {
-    NET_READ_MACHINE = 1, /* what the machine has spent, too */
-    NET_READ_MARK = 2,    /* sampling begins: what counts up counts from here */
-};
 
 /* A rate's counters, written by one worker, read by anybody: bytes and the time belong together. */
 struct net_tally {
@@ -221,20 +136,6 @@ struct net_end { /* NOLINT(clang-analyzer-optin.performance.Padding): in the ord
 int net_fail(struct net_end *e, int err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* For work(): should this sender end now (after a whole message)? Has this receiver all that it
- * will get on connection i? Is everything over, whatever is in flight? */
-static inline bool net_stop(const struct net_end *e)
-{
-    return atomic_load_explicit(&e->stop_sending, memory_order_relaxed) ||
-           atomic_load_explicit(&e->give_up, memory_order_relaxed);
-}
-
-static inline bool net_drained(const struct net_end *e, unsigned i)
-{
-    return atomic_load_explicit(&e->expect_known, memory_order_acquire) &&
-           atomic_load_explicit(&e->counts[i].received, memory_order_relaxed) >= e->expect[i];
-}
-
 static inline bool net_streams(const struct net_point *p)
 {
     return p->stream[NET_FORWARD] || p->stream[NET_REVERSE];
@@ -318,6 +219,7 @@ void net_workers_make(struct net_end *e); /* the first part of that: no thread r
  * receive when they have all of what was sent. Either may take as long as messages take. */
 int net_workers_stop(struct net_end *e, uint64_t *sent);
 int net_workers_drain(struct net_end *e, const uint64_t *sent);
+void net_workers_end(struct net_end *e); /* at once; all threads of streams */
 int net_pong_start(struct net_end *e);
 int net_pong_end(struct net_end *e); /* waits for it */
 void net_read(struct net_end *e, struct net_reading *r, uint32_t flags);
@@ -358,73 +260,5 @@ int net_check(struct net_end *e);
  * Renews rails' text. */
 size_t net_facts(struct net_end *e, struct wire_fact *facts);
 void net_wire_close(struct net_end *e); /* also of one that stopped half-way; workers have ended */
-
-/* ---- For those that move messages (connection.c, memory.c, stream.c, message.c) alone ---- */
-
-#define NET_TICK_NS 20000000u /* a wait comes back so often to look at flags */
-
-/* Who sends and who receives on a connection are two threads: each has lines of its own. */
-struct net_connection {
-    _Alignas(64) struct wire_link *link;
-    unsigned number; /* the ping's: point->connections */
-    bool ping;
-    size_t message_bytes, out_bytes, in_bytes; /* 0: this end does not send, receive on it */
-    _Alignas(64) char *out;                    /* one message */
-    bool out_ready;                            /* it has been filled */
-    uint64_t out_seen, out_messages;           /* bytes and messages that have been counted */
-    _Alignas(64) char *in;                     /* whole messages as they arrive */
-    bool in_ready;                             /* it has been touched */
-    uint64_t in_seen;                          /* bytes that have been counted */
-    size_t in_held;                            /* of `in`, what has come since the last check */
-    uint64_t pings;                            /* there and back */
-    uint64_t said, heard;                      /* wire_link.words_out, words_in, as they must be */
-};
-
-static inline struct net_connection *net_connection(const struct net_end *e, unsigned number)
-{
-    return &e->connections[number - e->first];
-}
-
-static inline void net_count_add(_Atomic uint64_t *count, uint64_t n)
-{
-    atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + n,
-                          memory_order_relaxed);
-}
-
-/* An error of the wire; but what ended because all is over is none of its own. */
-int net_wire_failed(struct net_end *e, int err);
-/* After a turn in which nothing moved, or an error (rc): 0, or why it is over. *still: all zero where
- * something has moved since. */
-int net_stood_still(struct net_end *e, const struct net_connection *c, int rc,
-                    struct clock_wait *still);
-int net_settle_slowly(struct net_end *e, struct net_connection *c);
-
-/* Until the memory of what went out may be written again. */
-static inline int net_settle(struct net_end *e, struct net_connection *c)
-{
-    return e->wire->ops->settle ? net_settle_slowly(e, c) : 0;
-}
-
-/* Data of a message: pattern_fill() with this seed, so that each connection and direction has its
- * own. `round`: 0 streamed, 1 the fresh one of net_check(). */
-uint64_t net_seed(const struct net_end *e, const struct net_connection *c, enum wire_side side,
-                  unsigned round);
-/* pattern_fill(); every byte is another one than that, where `wrong`. */
-int net_fill(struct net_end *e, char *at, size_t bytes, uint64_t seed, bool wrong);
-/* The first byte that is wrong, or PATTERN_RIGHT. */
-int net_find_wrong(struct net_end *e, const char *at, size_t bytes, uint64_t seed, size_t *wrong);
-/* Fills in what is sent, where it is not yet; touches what will be written, by that thread. */
-void net_ready_out(struct net_end *e, struct net_connection *c);
-void net_ready_in(struct net_connection *c);
-
-/* Where buffers are, for rails to say; then those of all connections, known to the wire. */
-int net_memory_open(struct net_end *e);
-int net_memory_make(struct net_end *e);
-void net_memory_close(struct net_end *e);
-
-/* Signals are for the thread that leads or serves. 0, or as net_fail(). */
-int net_thread_start(struct net_end *e, pthread_t *thread, void *(*body)(void *), void *arg);
-void net_workers_end(struct net_end *e); /* at once; all threads of streams */
-void net_guard_stop(struct net_end *e);  /* what watches over pings, if it does */
 
 #endif

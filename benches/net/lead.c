@@ -89,39 +89,16 @@ static bool has_had_its_time(void *arg)
            channel_base(l->channel)->ops->quiet_ns(l->channel) >= WHY_WAIT_NS;
 }
 
-/* Within so long; else the peer is lost. */
-static void await(struct net_lead *l, uint64_t wait_ns)
-{
-    const struct talk_patience patience = {.quiet_ns = wait_ns, .heed = has_had_its_time, .arg = l};
-    char text[NET_ERROR_BYTES];
-
-    if (talk_settle(&l->talk, &patience) || !talk_awaits(&l->talk))
-        return;
-    bool own = atomic_load(&l->end.error_code);
-    snprintf(text, sizeof(text), "%s has not answered for %.3g s: it hangs, or is cut off%s%.120s",
-             channel_peer(l->channel), (double)(clock_now_ns() - l->talk.posted_ns) / 1e9,
-             own ? "; this end: " : "", own ? l->end.error : "");
-    talk_lose(&l->talk, NET_PEER, -ETIMEDOUT, text);
-}
-
 int net_lead_reply(struct net_lead *l, void *data, size_t size, size_t *len, uint64_t wait_ns)
 {
-    const struct talk_peer *p = &l->talk.peers[NET_PEER];
+    const struct talk_patience patience = {.quiet_ns = wait_ns, .heed = has_had_its_time, .arg = l};
+    int err = talk_take(&l->talk, NET_PEER, &patience, data, size, len);
+    bool own = err == -ETIMEDOUT && atomic_load(&l->end.error_code);
 
-    await(l, wait_ns);
-    l->peer_failed |= p->err && !p->gone;
-    if (p->err)
-        return net_lead_fail(l, p->err, "%s%s%s", p->gone ? "" : channel_peer(l->channel),
-                             p->gone ? "" : ": ", p->error);
-    size_t n = talk_reply_len(&l->talk, NET_PEER);
-    if (len)
-        *len = n;
-    if (n > size || (!len && n != size))
-        return net_lead_fail(l, -EPROTO, "%s answered %zu bytes where %zu were expected",
-                             channel_peer(l->channel), n, size);
-    if (n)
-        memcpy(data, talk_reply(&l->talk, NET_PEER), n);
-    return 0;
+    l->peer_failed |= err && !l->talk.peers[NET_PEER].gone;
+    return err ? net_lead_fail(l, err, "%s%s%.120s", l->talk.said, own ? "; this end: " : "",
+                               own ? l->end.error : "")
+               : 0;
 }
 
 static int net_lead_ask(struct net_lead *l, enum net_request request, void *data, size_t size)
@@ -213,7 +190,6 @@ static bool rails_sound(struct net_rails *rails)
     for (unsigned i = 0; i < rails->n; i++) {
         struct nic_rail *r = &rails->rails[i];
         END(r->name);
-        END(r->kind);
         END(r->text);
         END(r->line_source);
     }

@@ -10,34 +10,7 @@
 #include <stdint.h>
 
 #include "benches/net/end.h"
-#include "core/group/talk.h"
 #include "core/row.h"
-
-/* What the leader asks of its peer (talk.h), in this order for a point. Structs are sent as they
- * are: see protocol() of peer.c. */
-enum net_request {
-    NET_ASK_HELLO = 1, /* struct net_hello; the same comes back */
-    NET_ASK_OPEN,      /* struct net_order; struct net_rails */
-    NET_ASK_ADDRESS,   /* -; the peer's address */
-    NET_ASK_JOIN,      /* the leader's address; - */
-    NET_ASK_START,     /* -; - : the peer's workers run, and its pong() */
-    NET_ASK_READ,      /* uint32_t, of enum net_read_flags; struct net_reading */
-    NET_ASK_STOP,      /* -; what each connection has sent: uint64_t[connections] */
-    NET_ASK_DRAIN,     /* what the leader's have sent; - : all of it has been received */
-    NET_ASK_PROVE,  /* what each of the leader's connections has received; what the peer's have */
-    NET_ASK_CHECK,  /* -; - */
-    NET_ASK_REPORT, /* -; struct net_report */
-    NET_ASK_CLOSE,  /* -; - : the point is over, however far it came */
-    NET_REQUESTS
-};
-extern const struct talk_request net_requests[NET_REQUESTS];
-
-struct net_hello {
-    char machine[64], host[64];
-    uint64_t idle_ns; /* how long to measure the idle machine; 0: not at all */
-    double idle_cores,
-        idle_softirq; /* of the one who answers: busy while idle; NAN: not measured */
-};
 
 /* Serves one leader until it says goodbye: a channel_child_fn. 0, 1, or -EHOSTUNREACH: it fell
  * silent. `arg`: struct net_service. */

@@ -367,7 +367,7 @@ static void limit_of(struct net_lead *l, unsigned rail, struct net_rate_name *na
     name->limit_source[0] = 0;
     for (int side = 0; side < NET_SIDES; side++) {
         const struct nic_rail *r = &l->reports[side].rails.rails[rail];
-        double gbps = wire_limit_gbps(r, r->kind, &load, source, sizeof(source));
+        double gbps = wire_limit_gbps(r, &load, source, sizeof(source));
         if (!(isnan(name->limit_gbps) || gbps < name->limit_gbps))
             continue;
         if (isnan(gbps) && name->limit_source[0])

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory of an end's buffers: the host's, or a GPU's, which is filled and checked through a
  * page-locked buffer of the host, a part at a time; the CPU never touches it itself. */
-#include "benches/net/end.h"
+#include "benches/net/mover.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One message at a time: pings, and the fresh messages that show whether what arrives is what was
  * sent. */
-#include "benches/net/end.h"
+#include "benches/net/mover.h"
 
 #include <errno.h>
 #include <string.h>

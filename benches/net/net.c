@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* net: the same messages over shared memory, TCP and RDMA, the CPU they cost, and which
- * way they went. */
+/*
+ * net: the same messages over shared memory, TCP and RDMA, the CPU they cost, and which way they
+ * went.
+ *
+ * What is timed: threads stream without a pause (stream.c: net_work() -> turn()), and a sample is
+ * what moved between two readings of their tallies (lead_rates.c: net_lead_stream()); or one message
+ * there and back, between two readings of the clock (message.c: net_ping() -> burst()). Bytes move
+ * by wire_send(), wire_receive() and wire_progress() of the transport (core/wire).
+ */
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -27,8 +34,8 @@ static const char *const injects[] = {"none", "corrupt", "elsewhere", NULL};
 #define MEET(field) .offset = offsetof(struct net_params, meet.field)
 #define SWEPT       .flags = OPT_LIST | OPT_COLUMN
 
-static const struct opt_scope with_device = {"transport=tcp,rdma rail=",
-                                             "TCP and RDMA, without --rail"};
+static const struct opt_scope with_device = {"transport=" WIRES_FAR_WORDS " rail=",
+                                             "transports between machines, without --rail"};
 static const struct opt_scope by_tcp = {"transport=tcp", "TCP"};
 static const struct opt_scope by_rdma = {"transport=rdma", "RDMA"};
 static const struct opt_scope with_streams = {"pattern=bandwidth,rate,loaded-latency",

@@ -60,7 +60,7 @@ void net_bench_teardown(struct point *pt);
 /* The leader's channel to its peer. The secret is loaded at the first call. 0, or -errno
  * with error: -EBUSY, where a child is wanted that is to use a GPU, and this process has
  * used one (gpus_used()). */
-int net_peer_open(struct channel **c, const struct net_params *p, struct pair_secret *secret,
+int net_peer_open(struct channel **c, const struct net_params *p, struct meet_secret *secret,
                   const volatile int *cancel, char *error, size_t len);
 
 /* Are buffers in `memory` (as --memory and --peer-memory have it; NULL: the default) a GPU's? */
@@ -98,7 +98,7 @@ struct net_windows { /* of a stream, the last rate of each sample: times of NET_
 
 struct net_session { /* pt->bench_state: outlives the points */
     struct net_lead *lead;
-    struct pair_secret secret;
+    struct meet_secret secret;
     int unreachable; /* no peer could be had: not tried again for each point */
     char why_unreachable[512];
     struct net_point point;

@@ -40,11 +40,11 @@ static struct server *of(struct talk_server *t)
     return t->arg;
 }
 
-static int hello(struct talk_server *t, const void *data, size_t len)
+static int hello(struct talk_server *t)
 {
     struct net_hello asked, *own = t->body;
 
-    memcpy(&asked, data, len);
+    memcpy(&asked, t->in.bytes, sizeof(asked));
     asked.machine[sizeof(asked.machine) - 1] = 0;
     *own = (struct net_hello){.idle_ns = asked.idle_ns, .idle_cores = NAN, .idle_softirq = NAN};
     machine_id(own->machine);
@@ -55,7 +55,7 @@ static int hello(struct talk_server *t, const void *data, size_t len)
     return 0;
 }
 
-static int open_point(struct talk_server *t, const void *data, size_t len)
+static int open_point(struct talk_server *t)
 {
     struct server *s = of(t);
     struct net_order *o = &s->order;
@@ -63,7 +63,7 @@ static int open_point(struct talk_server *t, const void *data, size_t len)
 
     if (s->open)
         return -EPROTO;
-    memcpy(o, data, len);
+    memcpy(o, t->in.bytes, sizeof(*o));
     o->point.transport[sizeof(o->point.transport) - 1] = 0;
     o->point.tcp.congestion[sizeof(o->point.tcp.congestion) - 1] = 0;
     o->local.devices[sizeof(o->local.devices) - 1] = 0;
@@ -88,13 +88,12 @@ static int open_point(struct talk_server *t, const void *data, size_t len)
     return err;
 }
 
-static int address(struct talk_server *t, const void *data, size_t len)
+static int address(struct talk_server *t)
 {
     char own[NET_ADDRESS_MAX];
     size_t n = 0;
     int err = net_address(&of(t)->end, own, &n);
 
-    (void)data, (void)len;
     if (!err && !talk_body(t, n))
         err = -EMSGSIZE;
     if (!err)
@@ -102,80 +101,75 @@ static int address(struct talk_server *t, const void *data, size_t len)
     return err;
 }
 
-static int join(struct talk_server *t, const void *data, size_t len)
+static int join(struct talk_server *t)
 {
-    return net_join(&of(t)->end, data, len);
+    return net_join(&of(t)->end, t->in.bytes, t->in.len);
 }
 
-static int start(struct talk_server *t, const void *data, size_t len)
+static int start(struct talk_server *t)
 {
     struct net_end *e = &of(t)->end;
 
-    (void)data, (void)len;
     e->path = path_begin();
     int err = net_workers_start(e);
     return err || !e->point->ping ? err : net_pong_start(e);
 }
 
-static int read_end(struct talk_server *t, const void *data, size_t len)
+static int read_end(struct talk_server *t)
 {
     uint32_t flags = 0;
 
-    memcpy(&flags, data, len);
+    memcpy(&flags, t->in.bytes, sizeof(flags));
     net_read(&of(t)->end, t->body, flags);
     return atomic_load(&of(t)->end.error_code);
 }
 
-static int stop(struct talk_server *t, const void *data, size_t len)
+static int stop(struct talk_server *t)
 {
     struct net_end *e = &of(t)->end;
     uint64_t *sent = talk_body(t, e->point->connections * sizeof(*sent));
 
-    (void)data, (void)len;
     net_facts_take(e);
     return net_workers_stop(e, sent);
 }
 
-static int drain(struct talk_server *t, const void *data, size_t len)
+static int drain(struct talk_server *t)
 {
     struct net_end *e = &of(t)->end;
 
-    if (len != e->point->connections * sizeof(uint64_t))
+    if (t->in.len != e->point->connections * sizeof(uint64_t))
         return -EPROTO;
-    int err = net_workers_drain(e, data);
+    int err = net_workers_drain(e, (const void *)t->in.bytes);
     int pong_err = net_pong_end(e);
     return err ? err : pong_err;
 }
 
-static int prove(struct talk_server *t, const void *data, size_t len)
+static int prove(struct talk_server *t)
 {
     struct net_end *e = &of(t)->end;
 
-    if (len != (e->point->connections + 1u) * sizeof(uint64_t))
+    if (t->in.len != (e->point->connections + 1u) * sizeof(uint64_t))
         return -EPROTO;
-    net_prove_end(e, data);
-    net_received(e, talk_body(t, len));
+    net_prove_end(e, (const void *)t->in.bytes);
+    net_received(e, talk_body(t, t->in.len));
     return 0;
 }
 
-static int check(struct talk_server *t, const void *data, size_t len)
+static int check(struct talk_server *t)
 {
-    (void)data, (void)len;
     return net_check(&of(t)->end);
 }
 
-static int report(struct talk_server *t, const void *data, size_t len)
+static int report(struct talk_server *t)
 {
-    (void)data, (void)len;
     net_report_make(&of(t)->end, t->body);
     return 0;
 }
 
-static int close_point(struct talk_server *t, const void *data, size_t len)
+static int close_point(struct talk_server *t)
 {
     struct server *s = of(t);
 
-    (void)data, (void)len;
     if (s->open)
         net_end_close(&s->end);
     s->open = false;
@@ -231,7 +225,6 @@ static void failed(struct talk_server *t)
 int net_serve(struct channel *c, void *arg)
 {
     struct server *s = xcalloc(1, sizeof(*s));
-    struct beat *beat = NULL;
 
     s->service = arg;
     s->talk = (struct talk_server){.channel = c,
@@ -242,10 +235,7 @@ int net_serve(struct channel *c, void *arg)
                                    .failed = failed};
     int err = topo_open(&s->topo);
     if (!err)
-        err = beat_start(&beat, &c, 1, BEAT_LEADING_NS);
-    if (!err || err == -EOPNOTSUPP)
         err = talk_serve(&s->talk);
-    beat_end(beat);
     if (s->open)
         net_end_close(&s->end);
     topo_close(s->topo);
@@ -296,7 +286,7 @@ bool net_peer_gpu(const char *memory)
             place.gpu);
 }
 
-int net_peer_open(struct channel **c, const struct net_params *p, struct pair_secret *secret,
+int net_peer_open(struct channel **c, const struct net_params *p, struct meet_secret *secret,
                   const volatile int *cancel, char *error, size_t len)
 {
     struct net_service of_a_child = {.own = NULL};

@@ -36,13 +36,18 @@ static const struct bench_metric metrics[] = {
         .flags = HEADLINE_OVER | HEADLINE_QUIET | (and_flags), __VA_ARGS__                         \
     }
 #define SMALLEST .at = "-size"
+#define BETWEEN_PROCESSES(word, name, what)                                                        \
+    {.pipe = "Between two processes",                                                              \
+     .label = what,                                                                                \
+     .where = "metric=bandwidth transport=" name,                                                  \
+     .flags = HEADLINE_QUIET | HEADLINE_COST},
 
 /* Of a line's payload TCP and RDMA reach all but a few percent, where the CPU does
  * not bound them. */
 static const struct bench_headline headlines[] = {
     BY_TRANSPORT("Network", "%s",
-                 "metric=bandwidth direction!=both,sum transport!=shm,cma rail=,all", HEADLINE_COST,
-                 .low_below = 85),
+                 "metric=bandwidth direction!=both,sum transport!=" WIRES_NEAR_WORDS " rail=,all",
+                 HEADLINE_COST, .low_below = 85),
     BY_TRANSPORT("Network", "both ways at once, sum, by", "metric=bandwidth direction=sum",
                  HEADLINE_COST),
     BY_TRANSPORT("Network latency", "smallest message by", "metric=latency pattern=latency", 0,
@@ -68,15 +73,7 @@ static const struct bench_headline headlines[] = {
      .by = "rail",
      .low_below = 85,
      .flags = HEADLINE_OVER | HEADLINE_QUIET},
-    {.pipe = "Between two processes",
-     .label = "shared memory",
-     .where = "metric=bandwidth transport=shm",
-     .flags = HEADLINE_QUIET | HEADLINE_COST},
-    {.pipe = "Between two processes",
-     .label = "cross-memory attach",
-     .where = "metric=bandwidth transport=cma",
-     .flags = HEADLINE_QUIET | HEADLINE_COST},
-    {.pipe = NULL},
+    WIRES_NEAR(BETWEEN_PROCESSES, BETWEEN_PROCESSES){.pipe = NULL},
 };
 
 static const struct bench_contrast contrasts[] = {
@@ -118,7 +115,7 @@ static const struct bench_plot plots[] = {
 };
 
 static const struct bench_pipe pipes[] = {
-    {.pipe = "Copies", .where = "transport=shm,cma"},
+    {.pipe = "Copies", .where = "transport=" WIRES_NEAR_WORDS},
     {.pipe = "GPU memory by RDMA", .where = "memory=cuda:* | memory=rail"},
     {.pipe = "Network"},
     {.pipe = NULL}};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Streams: the threads of an end, what each of them sends or receives, and readings of that. */
-#include "benches/net/end.h"
+#include "benches/net/mover.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -134,7 +134,8 @@ static inline int turn(struct net_worker *w, enum wire_side side, bool own, unsi
     else
         *still = (struct clock_wait){0};
     bool stop =
-        own && (net_stop(e) || atomic_load_explicit(&e->expect_known, memory_order_acquire));
+        own && (net_over(e) || atomic_load_explicit(&e->stop_sending, memory_order_relaxed) ||
+                atomic_load_explicit(&e->expect_known, memory_order_acquire));
     for (unsigned i = 0; i < t->n_moved && !err; i++) {
         struct net_connection *c = &w->connections[t->moved[i] - k->links];
         const struct wire_flow *f = side == WIRE_OUT ? &c->link->out : &c->link->in;
@@ -149,12 +150,18 @@ static inline int turn(struct net_worker *w, enum wire_side side, bool own, unsi
     return net_over(e) ? -ECANCELED : err;
 }
 
+/* Has this receiver all that it will get? */
 static bool all_drained(const struct net_worker *w)
 {
-    for (unsigned i = 0; i < w->n; i++)
-        if (!net_drained(w->end, w->connections[i].number))
-            return false;
-    return true;
+    const struct net_end *e = w->end;
+    bool all = atomic_load_explicit(&e->expect_known, memory_order_acquire);
+
+    for (unsigned i = 0; i < w->n && all; i++) {
+        unsigned number = w->connections[i].number;
+        all = atomic_load_explicit(&e->counts[number].received, memory_order_relaxed) >=
+              e->expect[number];
+    }
+    return all;
 }
 
 static int receive(struct net_worker *w)

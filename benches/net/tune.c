@@ -182,7 +182,7 @@ int net_tune(struct opts *o, const struct net_params *p, const volatile int *can
              size_t len)
 {
     struct tune t = {.params = *p, .cancel = cancel, .error = error, .len = len};
-    struct pair_secret secret = {0};
+    struct meet_secret secret = {0};
     struct channel *c = NULL;
     bool has_depth = wire_find(wire_names[p->transport])->windows;
 

@@ -48,8 +48,8 @@ static int add_worker(struct workers *w, const struct step_spec *spec,
             continue;
         double bytes = (double)part->calls[plan.ops[i].call].count * each;
         for (unsigned node = 0; node < w->nodes; node++) {
-            struct links_load load =
-                links_load(world, (enum collective_op)part->op, part->members, part->n, node);
+            struct collective_load load = collective_load(world, (enum collective_op)part->op,
+                                                          part->members, part->n, 0, node);
             load_of(w, worker, node)->way[0] += bytes * load.out;
             load_of(w, worker, node)->way[1] += bytes * load.in;
         }

@@ -979,13 +979,13 @@ static void step_close(struct collective *c)
 /* One of each backend, which says of itself what the parts' says. */
 const struct collective_ops *step_find(const char *name)
 {
-    static struct collective_ops all[16];
+    static struct collective_ops all[COLLECTIVE_BACKEND_COUNT];
     const struct collective_ops *by = collective_find(name);
     unsigned i = 0;
 
     while (by && collective_names[i] && strcmp(collective_names[i], name) != 0)
         i++;
-    if (!by || i >= sizeof(all) / sizeof(*all))
+    if (!by)
         return NULL;
     all[i] = (struct collective_ops){.name = by->name,
                                      .help = by->help,

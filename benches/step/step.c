@@ -345,20 +345,6 @@ static int check(struct point *pt)
     return err ? point_reason(pt, err, "%s", session_error(w->ranks.session)) : 0;
 }
 
-static int evidence(struct point *pt)
-{
-    ranks_evidence(pt, &((struct step_work *)pt->bench_state)->ranks);
-    return 0;
-}
-
-static void teardown(struct point *pt)
-{
-    struct step_work *w = pt->bench_state;
-
-    if (w->ranks.session)
-        session_finish(w->ranks.session);
-}
-
 static void close_bench(struct point *ctx)
 {
     struct step_work *w = ctx->bench_state;
@@ -540,7 +526,7 @@ const struct bench bench = {
     .begin = begin,
     .sample = sample,
     .check = check,
-    .evidence = evidence,
-    .teardown = teardown,
+    .evidence = ranks_evidence,
+    .teardown = ranks_teardown,
     .backends = way_backends,
 };

@@ -386,7 +386,8 @@ int values_traffic(const struct step_spec *spec, const struct step_layer *layers
             double bytes = (double)(part->calls[plan.ops[i].call].count * each);
             t->total += bytes * links_total(world, op, part->members, part->n, on_the_way);
             for (unsigned node = 0; node < world_nodes(world); node++) {
-                struct links_load load = links_load(world, op, part->members, part->n, node);
+                struct collective_load load =
+                    collective_load(world, op, part->members, part->n, 0, node);
                 t->out[node] += bytes * load.out;
                 t->in[node] += bytes * load.in;
             }

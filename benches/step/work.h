@@ -61,8 +61,8 @@ bool values_leads_settled(const struct values_leads *l, unsigned workers, double
  * that differ by chance alone add up to; in any case 5 %. */
 bool values_leads_stayed(const struct values_leads *l, unsigned workers);
 
-struct step_work { /* pt->bench_state: outlives the points */
-    struct ranks ranks;
+struct step_work {      /* pt->bench_state: outlives the points */
+    struct ranks ranks; /* first: ranks_evidence() */
     struct step_spec spec;
     struct step_layer *layers;
     unsigned n, members[WORLD_RANKS_MAX];

@@ -88,6 +88,47 @@ uint64_t collective_result_count(enum collective_op op, uint64_t count, unsigned
     return op == COLLECTIVE_REDUCE_SCATTER || op == COLLECTIVE_SCATTER ? count / n : count;
 }
 
+struct collective_load collective_load(const struct world *w, enum collective_op op,
+                                       const unsigned *members, unsigned n, unsigned root,
+                                       unsigned node)
+{
+    bool at_root = world_member(w, members[root])->node == node;
+    double all = n, here = 0, out = 0, in = 0; /* of a ring's neighbours, who crosses */
+
+    for (unsigned i = 0; i < n; i++) {
+        bool is_here = world_member(w, members[i])->node == node;
+        bool next = world_member(w, members[(i + 1) % n])->node == node;
+        here += is_here;
+        out += is_here && !next;
+        in += !is_here && next;
+    }
+    double there = all - here;
+    if (!(here > 0 && there > 0))
+        return (struct collective_load){0};
+    switch (op) {
+    case COLLECTIVE_REDUCE_SCATTER: /* what it adds to the others' blocks; its own from them */
+        return (struct collective_load){there / all, here / all};
+    case COLLECTIVE_ALL_GATHER:
+        return (struct collective_load){here / all, there / all};
+    case COLLECTIVE_ALL_TO_ALL:
+        return (struct collective_load){here * there / all, here * there / all};
+    case COLLECTIVE_GATHER: /* all to the root's node */
+        return at_root ? (struct collective_load){0, there / all}
+                       : (struct collective_load){here / all, 0};
+    case COLLECTIVE_SCATTER:
+        return at_root ? (struct collective_load){there / all, 0}
+                       : (struct collective_load){0, here / all};
+    case COLLECTIVE_BROADCAST:
+        return at_root ? (struct collective_load){1, 0} : (struct collective_load){0, 1};
+    case COLLECTIVE_REDUCE:
+        return at_root ? (struct collective_load){0, 1} : (struct collective_load){1, 0};
+    case COLLECTIVE_SEND_RECEIVE:
+        return (struct collective_load){out, in};
+    default: /* the others' sum comes in, this node's goes out */
+        return (struct collective_load){1, 1};
+    }
+}
+
 int collective_fail(struct collective *c, int err, const char *format, ...)
 {
     va_list args;

@@ -43,6 +43,7 @@
 #include <stdint.h>
 
 #include "core/backend.h"
+#include "core/condition.h"
 #include "core/group/world.h"
 #include "core/hw/topo.h"
 #include "core/wire/wire.h"
@@ -155,6 +156,16 @@ uint64_t collective_batch(const struct collective_point *p);
 struct collective_call {
     uint64_t first, count;
 };
+
+/* Of the vector, what must go through a node's link each way, whatever the algorithm and whoever adds
+ * on the way; 0: the node has none of the members, or all of them. `members` are ranks of the world,
+ * `root` is one of them by its number, where the op has one. */
+struct collective_load {
+    double out, in;
+};
+struct collective_load collective_load(const struct world *w, enum collective_op op,
+                                       const unsigned *members, unsigned n, unsigned root,
+                                       unsigned node);
 
 /* What went through a device of this member, payload, since join. */
 struct collective_flow {
@@ -293,20 +304,32 @@ struct collective_ops {
     void (*close)(struct collective *c); /* undoes open, also one that failed half-way */
 };
 
-/* Every backend: its symbol and its name, in the order of --help. A new one is a file and a
- * line. */
+/* Every backend: its symbol and its name, in the order of --help: our own algorithms (ops->own), of
+ * which the options of transports say something; libraries; and those of them that take operations
+ * in batches (ops->run_batch). A new one is a file and a line here. */
+#define COLLECTIVE_OWN(first, more)                                                                \
+    first(ring, "ring") more(halving, "halving") more(doubling, "doubling") more(auto, "auto")
+#define COLLECTIVE_CALLED(first, more)  first(mpi, "mpi") more(mpi_cuda, "mpi-cuda")
+#define COLLECTIVE_BATCHED(first, more) first(nccl, "nccl")
 #define COLLECTIVE_BACKENDS(X)                                                                     \
-    X(ring, "ring")                                                                                \
-    X(halving, "halving")                                                                          \
-    X(doubling, "doubling")                                                                        \
-    X(auto, "auto")                                                                                \
-    X(mpi, "mpi")                                                                                  \
-    X(mpi_cuda, "mpi-cuda")                                                                        \
-    X(nccl, "nccl")
+    COLLECTIVE_OWN(X, X)                                                                           \
+    COLLECTIVE_CALLED(X, X)                                                                        \
+    COLLECTIVE_BATCHED(X, X)
 
 #define COLLECTIVE_DECLARE(symbol, name) extern const struct collective_ops collective_##symbol;
 COLLECTIVE_BACKENDS(COLLECTIVE_DECLARE)
 #undef COLLECTIVE_DECLARE
+
+/* For conditions: "ring,halving,doubling,auto"; "mpi,mpi-cuda,nccl"; "nccl". */
+#define COLLECTIVE_OWN_WORDS COLLECTIVE_OWN(CONDITION_FIRST, CONDITION_MORE)
+#define COLLECTIVE_LIBRARY_WORDS                                                                   \
+    COLLECTIVE_CALLED(CONDITION_FIRST, CONDITION_MORE)                                             \
+    COLLECTIVE_BATCHED(CONDITION_MORE, CONDITION_MORE)
+#define COLLECTIVE_BATCHED_WORDS COLLECTIVE_BATCHED(CONDITION_FIRST, CONDITION_MORE)
+
+#define COLLECTIVE_COUNT_ONE(symbol, name) +1
+enum { COLLECTIVE_BACKEND_COUNT = 0 COLLECTIVE_BACKENDS(COLLECTIVE_COUNT_ONE) };
+#undef COLLECTIVE_COUNT_ONE
 
 extern const char *const collective_names[]; /* NULL-terminated */
 const struct collective_ops *collective_find(const char *name);

@@ -221,28 +221,18 @@ static uint64_t round_up(uint64_t bytes)
  * 7 hosts with links of 1 Gbit/s 8 MiB reach 92 % of the goodput in segments of 256 KiB, and all of
  * it in 32 KiB. Within a machine there is no line to be filled: 16 MiB over 4 ranks by shared
  * memory take 1.3 times as long in 32 KiB as in 256 KiB. */
-uint64_t engine_segment(const char *transport, uint64_t longest_bytes, unsigned hops,
+uint64_t engine_segment(const struct wire_ops *transport, uint64_t longest_bytes, unsigned hops,
                         uint64_t asked)
 {
-    static const struct {
-        const char *transport;
-        uint64_t least, most;
-        bool has_line;
-    } table[] = {{"shm", 16 << 10, 256 << 10, false},
-                 {"cma", 16 << 10, 256 << 10, false},
-                 {"tcp", 32 << 10, 256 << 10, true},
-                 {"", 32 << 10, 256 << 10, true}};
+    const uint64_t least = transport->near ? 16 << 10 : 32 << 10, most = 256 << 10;
     uint64_t bytes = asked;
-    size_t i = 0;
 
-    while (table[i].transport[0] && strcmp(table[i].transport, transport) != 0)
-        i++;
     if (!asked) {
         bytes = longest_bytes / 8;
-        if (table[i].has_line && hops > 1 && bytes > longest_bytes / FILL_SHARE / (hops - 1))
+        if (!transport->near && hops > 1 && bytes > longest_bytes / FILL_SHARE / (hops - 1))
             bytes = longest_bytes / FILL_SHARE / (hops - 1);
-        bytes = bytes < table[i].least ? table[i].least : bytes;
-        bytes = bytes > table[i].most ? table[i].most : bytes;
+        bytes = bytes < least ? least : bytes;
+        bytes = bytes > most ? most : bytes;
     }
     bytes = round_up(bytes);
     longest_bytes = round_up(longest_bytes ? longest_bytes : 1);

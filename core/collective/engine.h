@@ -75,16 +75,12 @@ void schedule_release(struct schedule *s);
  * ceil(log2 n) messages each way). The result: `members` elements, this member's own first. */
 void schedule_barrier(struct schedule *s, unsigned members, unsigned me);
 
-/* Elements that go to and come from a peer. */
-uint64_t schedule_sent(const struct schedule *s, unsigned peer);
-uint64_t schedule_received(const struct schedule *s, unsigned peer);
-
 struct engine;
 
 /* What a message is cut to, chosen by its length, the hops that it makes (of the schedule), and the
  * transport: the same in all members, since these are. `asked`: by the user; 0: chosen. A multiple
  * of 64 bytes, or all of the message. */
-uint64_t engine_segment(const char *transport, uint64_t longest_bytes, unsigned hops,
+uint64_t engine_segment(const struct wire_ops *transport, uint64_t longest_bytes, unsigned hops,
                         uint64_t asked);
 
 /* Bytes of memory that an engine needs beside input and result: scratch of the schedule and slots

@@ -27,62 +27,16 @@ struct library_part library_part(const struct collective *c, const struct collec
     return part;
 }
 
-static unsigned node_of(const struct collective *c, unsigned member)
+struct collective_load library_least(const struct collective *c, double bytes)
 {
-    return world_member(c->world, c->members[member])->node;
-}
+    unsigned node = world_member(c->world, c->members[c->me])->node;
 
-/* Members on this one's node; 0 where it is not the first of them. */
-static unsigned on_node(const struct collective *c)
-{
-    unsigned own = node_of(c, c->me), n = 0;
-
-    for (unsigned i = 0; i < c->n; i++) {
-        if (node_of(c, i) == own && i < c->me)
-            return 0;
-        n += node_of(c, i) == own;
-    }
-    return n;
-}
-
-struct library_least library_least(const struct collective *c, double bytes)
-{
-    unsigned own = node_of(c, c->me);
-    double n = c->n, here = on_node(c), there = n - here, block = bytes / n;
-    bool at_root = own == node_of(c, c->point->root / collective_each(c->point));
-
-    if (here < 1 || there < 1)
-        return (struct library_least){0};
-    switch (c->point->op) {
-    case COLLECTIVE_ALLREDUCE: /* the others' sum comes in, this node's goes out */
-        return (struct library_least){bytes, bytes};
-    case COLLECTIVE_REDUCE_SCATTER:
-        return (struct library_least){there * block, here * block};
-    case COLLECTIVE_ALL_GATHER:
-        return (struct library_least){here * block, there * block};
-    case COLLECTIVE_BROADCAST:
-        return at_root ? (struct library_least){bytes, 0} : (struct library_least){0, bytes};
-    case COLLECTIVE_REDUCE:
-        return at_root ? (struct library_least){0, bytes} : (struct library_least){bytes, 0};
-    case COLLECTIVE_GATHER:
-        return at_root ? (struct library_least){0, there * block}
-                       : (struct library_least){here * block, 0};
-    case COLLECTIVE_SCATTER:
-        return at_root ? (struct library_least){there * block, 0}
-                       : (struct library_least){0, here * block};
-    case COLLECTIVE_ALL_TO_ALL:
-        return (struct library_least){here * there * block, here * there * block};
-    default:
-        /* Of a ring's neighbours, those that are on another node. */
-        break;
-    }
-    struct library_least least = {0};
-    for (unsigned i = 0; i < c->n; i++) {
-        unsigned from = node_of(c, i), to = node_of(c, (i + 1) % c->n);
-        least.out_bytes += from == own && to != own ? bytes : 0;
-        least.in_bytes += from != own && to == own ? bytes : 0;
-    }
-    return least;
+    for (unsigned i = 0; i < c->me; i++)
+        if (world_member(c->world, c->members[i])->node == node)
+            return (struct collective_load){0};
+    struct collective_load load = collective_load(c->world, c->point->op, c->members, c->n,
+                                                  c->point->root / collective_each(c->point), node);
+    return (struct collective_load){bytes * load.out, bytes * load.in};
 }
 
 static void add(char list[256], const char *name)
@@ -122,14 +76,13 @@ int library_devices(struct collective *c)
     return 0;
 }
 
-void library_flow(struct collective_report *told, const char *device, struct library_least least)
+void library_flow(struct collective_report *told, const char *device, struct collective_load least)
 {
     struct collective_flow *f = &told->flows[told->n_flows];
 
-    if (!*device || (least.out_bytes <= 0 && least.in_bytes <= 0))
+    if (!*device || (least.out <= 0 && least.in <= 0))
         return;
-    *f = (struct collective_flow){
-        .out_bytes = least.out_bytes, .in_bytes = least.in_bytes, .other_node = 1};
+    *f = (struct collective_flow){.out_bytes = least.out, .in_bytes = least.in, .other_node = 1};
     snprintf(f->device, sizeof(f->device), "%s", device);
     told->n_flows++;
 }

@@ -19,10 +19,7 @@ struct library_part library_part(const struct collective *c, const struct collec
 /* Bytes that this member's node must send to and receive from others in an operation of `bytes`
  * (the vector), at the least: what no algorithm and no reduction on the way can save. Told by the
  * node's first member; 0 for its others. */
-struct library_least {
-    double out_bytes, in_bytes;
-};
-struct library_least library_least(const struct collective *c, double bytes);
+struct collective_load library_least(const struct collective *c, double bytes);
 
 /* Is all that the point's `device` names here, each of "eth0+eth1" an interface or an RDMA port? 0;
  * -ENODEV with error, which lists those that there are. */
@@ -30,7 +27,7 @@ int library_devices(struct collective *c);
 
 /* The flow of all that, over `device` ("a+b": over all of them together); none where that is "" or
  * nothing must have gone. */
-void library_flow(struct collective_report *told, const char *device, struct library_least least);
+void library_flow(struct collective_report *told, const char *device, struct collective_load least);
 
 /* A rank's GPU for backends over a library that works in a GPU's memory: which of them, its stream,
  * the buffers, and waiting for them by asking, so that the channels are looked after and nothing
@@ -74,8 +71,8 @@ void library_gpu_close(struct library_gpu *g); /* however far it came */
 /* Its context is this thread's from here on. */
 void library_gpu_enter(struct library_gpu *g);
 
-/* Until look() says something else than -EAGAIN. Twenty times a second the channels are seen to,
- * and failed() is asked. Nothing counts as standing still before `expected_ns`. Whoever gave up
+/* Until look() says something else than -EAGAIN, which need not be of a GPU (`g` all zeros). Twenty
+ * times a second the channels are seen to, and failed() is asked. Nothing counts as standing still before `expected_ns`. Whoever gave up
  * cannot know what the library and the device are still at: broken. */
 int library_gpu_await(struct collective *c, struct library_gpu *g, library_look_fn *look,
                       uint64_t expected_ns);

@@ -10,22 +10,17 @@
  * whatever kind.
  */
 #include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/alloc.h"
-#include "core/clock.h"
 #include "core/collective/collective.h"
 #include "core/collective/data.h"
 #include "core/collective/library.h"
 #include "core/group/mpi.h"
 #include "core/group/world.h"
 #include "core/hw/gpu.h"
-
-#define LOOK_NS 50000000 /* attend: twenty times a second */
-#define TURNS   64       /* between two looks at the clock */
 
 struct mpi_state {
     const struct mpi_collectives *ops;
@@ -241,32 +236,16 @@ static int mpi_join(struct collective *c, const struct collective_address *addre
     return said(c, err);
 }
 
-/* Until what was begun is done, looking after the channels; the CPU is for others where there are
- * more ranks than CPUs. */
-static int finish(struct collective *c)
+/* Is what was begun done? Until it is, MPI may write to the buffers. */
+static int look(struct collective *c, struct library_gpu *g)
 {
     struct mpi_state *s = c->state;
-    uint64_t begin_ns = clock_now_ns(), looked_ns = begin_ns;
     bool done = false;
+    int err = s->ops->test(s->mpi, &done, s->error, sizeof(s->error));
 
-    for (unsigned turns = 1;; turns++) {
-        int err = s->ops->test(s->mpi, &done, s->error, sizeof(s->error));
-        if (err || done)
-            return said(c, err);
-        if (c->point->crowded)
-            sched_yield();
-        if (turns % TURNS)
-            continue;
-        uint64_t now_ns = clock_now_ns();
-        if (now_ns - looked_ns < LOOK_NS)
-            continue;
-        looked_ns = now_ns;
-        err = c->attend ? c->attend(c, now_ns - begin_ns) : 0;
-        if (err) {
-            s->stuck = true;
-            return err;
-        }
-    }
+    (void)g;
+    s->stuck = !err && !done;
+    return err ? said(c, err) : done ? 0 : -EAGAIN;
 }
 
 /* First one that a lost rank cannot hang, then one that leaves less between the ranks: Open MPI's
@@ -277,7 +256,7 @@ static int mpi_barrier(struct collective *c)
     struct mpi_state *s = c->state;
     int err = s->ops->barrier(s->mpi, s->error, sizeof(s->error));
 
-    err = err ? said(c, err) : finish(c);
+    err = err ? said(c, err) : library_gpu_await(c, &s->gpu, look, 0);
     return err ? err : said(c, s->ops->align(s->mpi, s->error, sizeof(s->error)));
 }
 

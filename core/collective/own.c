@@ -19,6 +19,7 @@ struct own_call { /* all calls of one count */
 };
 
 struct own {
+    const struct wire_ops *transport;
     struct wire *wire;
     struct own_call *calls, barrier; /* of each distinct count */
     unsigned n_calls;
@@ -148,7 +149,6 @@ static int open_wire(struct collective *c)
 {
     struct own *o = c->state;
     const struct collective_point *p = c->point;
-    const struct wire_ops *ops = wire_find(p->transport);
     struct wire_options options = {.device = p->device,
                                    .tcp = p->tcp,
                                    .rdma = p->rdma,
@@ -158,11 +158,7 @@ static int open_wire(struct collective *c)
                                    .attend = attend_join,
                                    .attend_arg = c};
     char error[COLLECTIVE_ERROR_BYTES] = "";
-    int err;
-
-    if (!ops)
-        return collective_fail(c, -EOPNOTSUPP, "there is no transport '%s'", p->transport);
-    err = wire_open(&o->wire, ops, c->world, &options, error, sizeof(error));
+    int err = wire_open(&o->wire, o->transport, c->world, &options, error, sizeof(error));
     return err ? collective_fail(c, err, "%s", error[0] ? error : strerror(-err)) : 0;
 }
 
@@ -174,7 +170,7 @@ static void measure(struct collective *c, struct own_call *call)
     size_t spare;
 
     call->segment_bytes =
-        engine_segment(c->point->transport, longest, call->schedule.hops, c->point->segment_bytes);
+        engine_segment(o->transport, longest, call->schedule.hops, c->point->segment_bytes);
     spare = engine_spare_bytes(c, &call->schedule, call->segment_bytes);
     o->spare_bytes = spare > o->spare_bytes ? spare : o->spare_bytes;
     if (call->segment_bytes > o->segment_bytes)
@@ -266,7 +262,10 @@ static int own_open(struct collective *c)
     struct own *o = c->state = xcalloc(1, sizeof(*o));
 
     o->calls = xcalloc(c->n_calls, sizeof(*o->calls));
-    int err = collective_host_alloc(c);
+    o->transport = wire_find(c->point->transport);
+    int err = o->transport ? collective_host_alloc(c)
+                           : collective_fail(c, -EOPNOTSUPP, "there is no transport '%s'",
+                                             c->point->transport);
     if (!err)
         err = make_schedules(c);
     if (!err)

@@ -601,24 +601,3 @@ void schedule_release(struct schedule *s)
     free(s->actions);
     *s = (struct schedule){0};
 }
-
-uint64_t schedule_sent(const struct schedule *s, unsigned peer)
-{
-    uint64_t sum = 0;
-
-    for (size_t i = 0; i < s->n; i++)
-        if (s->actions[i].kind == ACTION_SEND && s->actions[i].peer == peer)
-            sum += s->actions[i].count;
-    return sum;
-}
-
-uint64_t schedule_received(const struct schedule *s, unsigned peer)
-{
-    uint64_t sum = 0;
-
-    for (size_t i = 0; i < s->n; i++)
-        if ((s->actions[i].kind == ACTION_RECEIVE || s->actions[i].kind == ACTION_REDUCE) &&
-            s->actions[i].peer == peer)
-            sum += s->actions[i].count;
-    return sum;
-}

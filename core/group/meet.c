@@ -100,8 +100,11 @@ int meet_secret_need(const char *path, struct meet_secret *secret, char *error, 
 {
     if (!path || !*path)
         path = getenv("PLUMB_SECRET_FILE");
-    if (path && *path)
-        return meet_secret_load(path, secret, error, len);
+    if (path && *path) {
+        int err = secret->known ? 0 : meet_secret_load(path, secret, error, len);
+        secret->known |= !err;
+        return err;
+    }
     snprintf(error, len,
              "processes on several machines want a secret that all of them know: give "
              "--secret-file FILE on each (make one: openssl rand -hex 32 >FILE; chmod 600 FILE)");

@@ -28,12 +28,13 @@
 
 struct meet_secret {
     uint8_t bytes[MEET_SECRET_BYTES];
+    bool known; /* meet_secret_need() has loaded it */
 };
 
 /* The first line of a file, "-": stdin; at least 16 characters, hashed to the key. A file that
  * others may read is refused. 0 or -errno with error. */
 int meet_secret_load(const char *path, struct meet_secret *secret, char *error, size_t len);
-/* The same; path NULL or "": of the file that $PLUMB_SECRET_FILE names. -EINVAL where that is
+/* The same, once; path NULL or "": of the file that $PLUMB_SECRET_FILE names. -EINVAL where that is
  * unset, too, with how to make one. */
 int meet_secret_need(const char *path, struct meet_secret *secret, char *error, size_t len);
 /* Writes 64 random hexadecimal digits and a newline; text needs 66 bytes. 0 or -errno. */

@@ -448,7 +448,7 @@ static int gather(struct world **world, const struct mpi_module *mpi, unsigned s
                               .arg = &g};
 
     host_first_address(&g.meeting.address);
-    int err = secret_random(&g.meeting.secret, sizeof(g.meeting.secret));
+    int err = secret_random(g.meeting.secret.bytes, sizeof(g.meeting.secret.bytes));
     if (!err)
         err = world_gather(world, &m, why, sizeof(why));
     if (err && !g.told) { /* not where this machine has no IPv6 */

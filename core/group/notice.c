@@ -47,6 +47,13 @@ void notice_error(int err, const char *text)
         fprintf(stderr, "%s: %s\n", program_invocation_short_name, text);
 }
 
+void notice_listening(void *arg, const char *address, uint16_t port)
+{
+    (void)arg;
+    notice_send(&(struct notice){.kind = NOTICE_LISTENING}, "%s: listening on %s port %u",
+                program_invocation_short_name, address, port);
+}
+
 /* The rest of the line after `word` and a blank; NULL: it does not begin so. */
 static const char *after(const char *line, const char *word)
 {

@@ -15,6 +15,8 @@
 #ifndef PLUMB_CORE_GROUP_NOTICE_H
 #define PLUMB_CORE_GROUP_NOTICE_H
 
+#include <stdint.h>
+
 #define NOTICE_LAUNCHED "PLUMB_LAUNCHED"
 #define NOTICE_HOST     "PLUMB_HOST_NAME" /* what the launch calls this process' host */
 #define NOTICE_HOST_MAX 64
@@ -41,6 +43,9 @@ void notice_send(const struct notice *notice, const char *format, ...)
 /* Writes "PROGRAM: TEXT", as NOTICE_PORT_TAKEN where `err` is -EADDRINUSE, else for people
  * alone. */
 void notice_error(int err, const char *text);
+
+/* "PROGRAM: listening on ADDRESS port PORT": as `ready` of who listens; arg is left alone. */
+void notice_listening(void *arg, const char *address, uint16_t port);
 
 /* Reads what stands in front of a line. Returns the sentence, which is the whole line where there
  * is no notice: then kind is NOTICE_NONE. */

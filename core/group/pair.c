@@ -35,22 +35,6 @@ enum pair_kind pair_kind(const struct pair_params *p)
     return mpi_launched() > 1 ? PAIR_MPI : PAIR_NONE;
 }
 
-static int connect_peer(struct channel **c, const struct pair_params *p, uint32_t protocol,
-                        struct pair_secret *known, const volatile int *cancel, char *error,
-                        size_t len)
-{
-    struct meet_connect m = {.host = p->host,
-                             .port = (uint16_t)p->port,
-                             .secret = &known->secret,
-                             .protocol = protocol,
-                             .wait_ns = p->wait_ns,
-                             .cancel = cancel};
-    int err = known->loaded ? 0 : meet_secret_need(p->secret_file, &known->secret, error, len);
-
-    known->loaded = !err;
-    return err ? err : meet_connect(&m, c, error, len);
-}
-
 /* Which rank this is, once in a process. */
 static int join_world(unsigned *rank, char *error, size_t len)
 {
@@ -69,14 +53,22 @@ static int join_world(unsigned *rank, char *error, size_t len)
 }
 
 int pair_open(struct channel **c, const struct pair_params *p, uint32_t protocol,
-              struct pair_secret *secret, const volatile int *cancel, char *error, size_t len)
+              struct meet_secret *secret, const volatile int *cancel, char *error, size_t len)
 {
+    const struct meet_connect m = {.host = p->host,
+                                   .port = (uint16_t)p->port,
+                                   .secret = secret,
+                                   .protocol = protocol,
+                                   .wait_ns = p->wait_ns,
+                                   .cancel = cancel};
+    bool sock = pair_kind(p) == PAIR_SOCK;
     unsigned rank = 0;
+    int err =
+        sock ? meet_secret_need(p->secret_file, secret, error, len) : join_world(&rank, error, len);
 
-    if (pair_kind(p) == PAIR_SOCK)
-        return connect_peer(c, p, protocol, secret, cancel, error, len);
-    int err = join_world(&rank, error, len);
-    return err ? err : mpi_peer(c, error, len);
+    if (err)
+        return err;
+    return sock ? meet_connect(&m, c, error, len) : mpi_peer(c, error, len);
 }
 
 void pair_end(void)
@@ -84,17 +76,10 @@ void pair_end(void)
     mpi_end();
 }
 
-static void say_ready(void *arg, const char *address, uint16_t port)
-{
-    (void)arg;
-    notice_send(&(struct notice){.kind = NOTICE_LISTENING}, "%s: listening on %s port %u",
-                program_invocation_short_name, address, port);
-}
-
 static int listen_for(const struct pair_params *p, const struct pair_service *service,
                       const volatile int *cancel, char *error, size_t len)
 {
-    struct meet_secret secret;
+    struct meet_secret secret = {0};
     const char *address = p->listen && strcmp(p->listen, "loopback") != 0 ? p->listen : NULL;
     struct meet_listen l = {.address = address,
                             .port = (uint16_t)p->port,
@@ -102,7 +87,7 @@ static int listen_for(const struct pair_params *p, const struct pair_service *se
                             .protocol = service->protocol,
                             .runs = p->runs,
                             .cancel = cancel,
-                            .ready = say_ready};
+                            .ready = notice_listening};
     int err = meet_secret_need(p->secret_file, &secret, error, len);
 
     if (!err)
@@ -115,7 +100,7 @@ static int listen_for(const struct pair_params *p, const struct pair_service *se
 static int check_secret(const struct pair_params *p, char *error, size_t len)
 {
     bool is_stdin = p->secret_file && !strcmp(p->secret_file, "-");
-    struct meet_secret secret;
+    struct meet_secret secret = {0};
 
     return p->host && !is_stdin ? meet_secret_need(p->secret_file, &secret, error, len) : 0;
 }

@@ -47,15 +47,10 @@ int pair_defaults(struct opts *o);
 enum pair_kind { PAIR_NONE, PAIR_SOCK, PAIR_MPI };
 enum pair_kind pair_kind(const struct pair_params *p);
 
-struct pair_secret { /* zeroed: not loaded yet */
-    bool loaded;
-    struct meet_secret secret;
-};
-
 /* The leader's channel to its peer, not of PAIR_NONE; protocol: meet_protocol(). The secret is loaded
- * at the first call. */
+ * at the first call, where it is all zeros before. */
 int pair_open(struct channel **c, const struct pair_params *p, uint32_t protocol,
-              struct pair_secret *secret, const volatile int *cancel, char *error, size_t len);
+              struct meet_secret *secret, const volatile int *cancel, char *error, size_t len);
 
 struct pair_service {
     uint32_t protocol;

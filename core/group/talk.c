@@ -3,6 +3,7 @@
 #include "core/group/talk.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,9 +79,13 @@ static int echo(struct talk_server *s, const void *what, size_t len)
     return channel_send(s->channel, TALK_ECHO | TALK_REPLY, &own, sizeof(own));
 }
 
-static int look_fails(struct talk_server *s, int err, const char *why)
+int talk_fail(struct talk_server *s, int err, const char *format, ...)
 {
-    snprintf(s->error, sizeof(s->error), "%s", why);
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(s->error, sizeof(s->error), format, args);
+    va_end(args);
     return err;
 }
 
@@ -96,13 +101,13 @@ static int look_once(struct talk_server *s, bool answers, uint64_t wait_ns)
     if (!err && type == TALK_ECHO && answers)
         err = echo(s, s->frame, len);
     if (err)
-        return look_fails(s, -ECONNRESET, channel_error(s->channel));
+        return talk_fail(s, -ECONNRESET, "%s", channel_error(s->channel));
     if (type == TALK_ASIDE && s->aside && answers)
         s->aside(s, s->frame, len);
     s->given_up |= type == TALK_GIVE_UP;
     if (type == TALK_ECHO || type == TALK_GIVE_UP || type == TALK_ASIDE)
         return 0;
-    return look_fails(s, -EPROTO, "a request came before the last one was answered");
+    return talk_fail(s, -EPROTO, "a request came before the last one was answered");
 }
 
 static int look_on(struct talk_server *s, bool answers, uint64_t wait_ns)
@@ -112,7 +117,7 @@ static int look_on(struct talk_server *s, bool answers, uint64_t wait_ns)
     while (!s->given_up && (!err || (err == 1 && wait_ns)))
         err = look_once(s, answers, wait_ns);
     if (s->given_up)
-        return look_fails(s, -ECANCELED, "rank 0 has given up");
+        return talk_fail(s, -ECANCELED, "rank 0 has given up");
     return err < 0 ? err : 0;
 }
 
@@ -150,7 +155,7 @@ static int do_request(struct talk_server *s, uint16_t type)
         return -EMSGSIZE;
     err = s->before ? s->before(s, r) : 0;
     if (!err)
-        err = r->answer(s, s->in.bytes, s->in.len);
+        err = r->answer(s);
     if (!err && r->then != TALK_STAYS)
         s->state = r->then;
     if (err && s->failed)
@@ -198,8 +203,11 @@ int talk_serve(struct talk_server *s)
 {
     uint16_t type = 0;
     size_t len = 0;
-    int err = talk_add(&s->in, NULL, 1); /* so that there are bytes where none came */
+    int err = beat_start(&s->beat, &s->channel, 1, BEAT_LEADING_NS);
 
+    if (err && err != -EOPNOTSUPP)
+        return err;
+    err = talk_add(&s->in, NULL, 1); /* so that there are bytes where none came */
     for (s->in.len = 0; !err;) {
         err = channel_recv(s->channel, &type, s->frame, sizeof(s->frame), &len, IDLE_NS);
         if (!err && type == TALK_BYE)
@@ -209,6 +217,10 @@ int talk_serve(struct talk_server *s)
         else if (err == -ETIMEDOUT)
             err = channel_alive(s->channel);
     }
+    if (err && s->lost)
+        s->lost(s, err);
+    beat_end(s->beat);
+    s->beat = NULL;
     talk_free(&s->in);
     talk_free(&s->out);
     return err;
@@ -432,7 +444,7 @@ static enum talk_looks looks(const struct talk *t, const struct talk_peer *p)
     return p->pending ? t->requests[p->pending].looks : TALK_NEVER;
 }
 
-bool talk_awaits(const struct talk *t)
+static bool awaits_any(const struct talk *t)
 {
     for (unsigned i = 0; i < t->n; i++)
         if (t->peers[i].pending)
@@ -515,12 +527,50 @@ bool talk_settle(struct talk *t, const struct talk_patience *patience)
     uint64_t begin_ns = clock_now_ns();
     bool failed = talk_receive(t, 0);
 
-    while (!failed && talk_awaits(t)) {
+    while (!failed && awaits_any(t)) {
         talk_listen(t);
         failed = talk_receive(t, SLICE_NS) || (patience->heed && patience->heed(patience->arg)) ||
-                 (talk_awaits(t) && is_over(t, patience, begin_ns));
+                 (awaits_any(t) && is_over(t, patience, begin_ns));
     }
     return !failed;
+}
+
+int talk_take(struct talk *t, unsigned peer, const struct talk_patience *patience, void *data,
+              size_t size, size_t *len)
+{
+    struct talk_peer *p = &t->peers[peer];
+    const char *name = channel_peer(p->channel);
+
+    if (!talk_settle(t, patience) && p->pending) {
+        snprintf(t->said, sizeof(t->said),
+                 "%s has not answered for %.3g s: it hangs, or is cut off", name,
+                 (double)(clock_now_ns() - t->posted_ns) / 1e9);
+        talk_lose(t, peer, -ETIMEDOUT, t->said);
+    }
+    if (p->gone) /* whose loss names it */
+        snprintf(t->said, sizeof(t->said), "%s", p->error);
+    else
+        snprintf(t->said, sizeof(t->said), "%.150s: %s", name, p->error);
+    if (p->err)
+        return p->err;
+    size_t n = talk_reply_len(t, peer);
+    if (n > size || (!len && n != size)) {
+        snprintf(t->said, sizeof(t->said), "%s answered %zu bytes where %zu were expected", name, n,
+                 size);
+        return -EPROTO;
+    }
+    if (len)
+        *len = n;
+    if (n)
+        memcpy(data, talk_reply(t, peer), n);
+    return 0;
+}
+
+int talk_call(struct talk *t, unsigned peer, uint16_t request, const void *data, size_t len,
+              void *reply, size_t size, uint64_t wait_ns)
+{
+    talk_post(t, peer, request, data, len); /* what fails is taken as a loss below */
+    return talk_take(t, peer, &(struct talk_patience){.quiet_ns = wait_ns}, reply, size, NULL);
 }
 
 typedef bool peer_is_fn(const struct talk *t, const struct talk_peer *p);

@@ -68,8 +68,8 @@ struct talk_request {
     uint32_t size, reply;   /* bytes of what is asked and answered */
     uint8_t from, to, then; /* taken in states from..to, which it leads to `then` */
     enum talk_looks looks;
-    /* 0: s->body holds the reply; -errno with s->error, or "". */
-    int (*answer)(struct talk_server *s, const void *data, size_t len);
+    /* Of what is asked, s->in: 0: s->body holds the reply; -errno with s->error, or "". */
+    int (*answer)(struct talk_server *s);
 };
 
 /* ---- The end that is led ---- */
@@ -87,7 +87,10 @@ struct talk_server {
     /* A question aside, while a request is worked on: answered by talk_send_aside(). NULL: not. */
     void (*aside)(struct talk_server *s, const void *data, size_t len);
     const uint64_t *moved_ns; /* when something last moved here; NULL: nobody asks */
+    /* The leader is lost, or takes no answer: as talk_serve() will return. NULL: not called. */
+    void (*lost)(struct talk_server *s, int err);
 
+    struct beat *beat; /* NULL: the channel cannot: it is a library's */
     unsigned state;
     bool given_up;     /* the leader has, of the request that is being worked on */
     uint64_t asked_ns; /* the leader has last asked something, or for an echo */
@@ -97,9 +100,12 @@ struct talk_server {
     char frame[CHANNEL_FRAME_MAX];
 };
 
-/* Serves until the leader says goodbye: 0. -ETIMEDOUT: it took no answer;
+/* Gives signs of life, and serves until the leader says goodbye: 0. -ETIMEDOUT: it took no answer;
  * -errno: the channel's, with channel_error(). */
 int talk_serve(struct talk_server *s);
+/* Writes s->error and returns err. */
+int talk_fail(struct talk_server *s, int err, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /* A body of as many bytes, where the table says TALK_ANY. NULL: more than TALK_BYTES_MAX. */
 void *talk_body(struct talk_server *s, size_t len);
 /* Looks at the channel while a request is worked on. 0; -ECANCELED: the leader has given up;
@@ -135,9 +141,10 @@ struct talk {
     /* What a peer has answered aside. NULL: nobody asks. */
     void (*aside)(void *arg, unsigned peer, const void *data, size_t len);
     void *arg;
-    bool broken;                 /* a peer is lost for good */
-    char loss[TALK_ERROR_BYTES]; /* the first of them */
-    uint32_t echo;               /* the last one's number */
+    bool broken;                       /* a peer is lost for good */
+    char loss[TALK_ERROR_BYTES];       /* the first of them */
+    char said[TALK_ERROR_BYTES + 160]; /* by talk_take() */
+    uint32_t echo;                     /* the last one's number */
     uint64_t echoed_ns, listened_ns, watched_ns;
     uint64_t posted_ns; /* when the last request was sent */
     char frame[CHANNEL_FRAME_MAX];
@@ -169,7 +176,6 @@ bool talk_listen(struct talk *t);
 /* Takes the signs of life of peers of which nothing is awaited, twice a second. The first that is
  * lost by now; 0: none. */
 unsigned talk_watch(struct talk *t);
-bool talk_awaits(const struct talk *t);
 /* How long nothing has moved in any peer whose reply is awaited; UINT64_MAX: there is none. */
 uint64_t talk_still_ns(const struct talk *t);
 
@@ -184,6 +190,14 @@ struct talk_patience {
 };
 /* Waits for all replies that are awaited. False: one has failed, or has used up its patience. */
 bool talk_settle(struct talk *t, const struct talk_patience *p);
+
+/* The reply of one peer, which is lost where it does not come within p's patience: `*len` bytes, of
+ * at most `size`; len NULL: exactly as many. 0, or -errno with t->said, which names the peer. */
+int talk_take(struct talk *t, unsigned peer, const struct talk_patience *p, void *data, size_t size,
+              size_t *len);
+/* Asks one peer and takes its reply, of exactly `size` bytes: as talk_take(). */
+int talk_call(struct talk *t, unsigned peer, uint16_t request, const void *data, size_t len,
+              void *reply, size_t size, uint64_t wait_ns);
 
 /* One has failed: all whose reply is awaited give up what they are at. Who answers nothing any more
  * is `silent`; who does not give up, too, is lost. `deaf_ns`: what they are at may take so long,

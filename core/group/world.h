@@ -185,9 +185,4 @@ uint64_t host_network(void);
  * last; AF_UNSPEC: there is none. */
 void host_first_address(struct sockaddr_storage *address);
 
-/* ---- A world over sockets, inside ---- */
-
-/* "ranks 1, 4-6 and 9 of 12" */
-void gather_missing(const struct world *w, char *text, size_t len);
-
 #endif

@@ -97,7 +97,8 @@ static unsigned next(const struct world *w, unsigned rank, bool come)
     return rank;
 }
 
-void gather_missing(const struct world *w, char *text, size_t len)
+/* "ranks 1, 4-6 and 9 of 12" */
+static void say_missing(const struct world *w, char *text, size_t len)
 {
     const unsigned first = next(w, 0, false);
     char list[160] = "";
@@ -229,7 +230,7 @@ static int give_up(struct gather *g, int err, char *error, size_t len)
 {
     char who[256];
 
-    gather_missing(g->w, who, sizeof(who));
+    say_missing(g->w, who, sizeof(who));
     if (err == -EINTR)
         world_fail(err, error, len, "stopped while waiting for %s", who);
     else if (err == -ETIMEDOUT)

@@ -31,6 +31,27 @@
 
 enum rdma_verb { RDMA_WRITE, RDMA_WRITE_IMM, RDMA_READ, RDMA_SEND };
 
+/* How bytes are framed on a rail's line: from it follows what its payload can be. NIC_MEMORY: there is
+ * no line, CPUs of this machine copy. */
+enum nic_protocol {
+    NIC_UNFRAMED, /* it has none of these: no limit is known */
+    NIC_MEMORY,
+    NIC_TCP,
+    NIC_INFINIBAND,
+    NIC_ROCE_V1,
+    NIC_ROCE_V2,
+    NIC_IWARP,
+    NIC_PROTOCOLS
+};
+
+static inline const char *nic_protocol_name(enum nic_protocol p)
+{
+    static const char *const names[NIC_PROTOCOLS] = {"no protocol", "memory",  "TCP",  "InfiniBand",
+                                                     "RoCE v1",     "RoCE v2", "iWARP"};
+
+    return names[p];
+}
+
 /* The link of a PCI function, as it is; width 0: there is none, or it is not known. */
 struct nic_pcie {
     double gt_s; /* of a lane */
@@ -42,13 +63,12 @@ struct nic_pcie {
  * what it knows); the engine adds what the system says. */
 struct nic_rail {
     char name[64]; /* of the interface or RDMA device and port: "eth0", "mlx5_0:1", "lo"; "shm" */
-    /* the protocol, then what the device is: "tcp", "shm", "roce v2, rxe", "iwarp" */
-    char kind[32];
+    uint8_t protocol;       /* enum nic_protocol */
     char text[160];         /* for people: "GID 3 (RoCE v2, IPv4), MTU 4096"; "cubic, MSS 1448" */
     int node;               /* NUMA node of the device; -1: none or not known */
     uint32_t mtu_bytes;     /* TCP, iWARP: of the interface; RDMA: of the path */
     uint32_t segment_bytes; /* TCP: payload of a full segment (MSS less options); else 0 */
-    uint8_t ipv6;           /* TCP: over IPv6 */
+    uint8_t ipv6;           /* TCP, RoCE v2: over IPv6 */
     uint8_t simulated;      /* the GPU that buffers are on is a stand-in */
     uint8_t vf;             /* a virtual function, which may share its port */
     char address[24];       /* of the PCI function; "": none, or not known */

@@ -42,16 +42,16 @@ static void fill_port(const char *root, const char *device, unsigned port, struc
                            .vf = np.vf,
                            .pcie = np.pcie,
                            .line_gbps = np.line_gbps};
-    if (!strcmp(np.link_layer, "InfiniBand"))
+    if (!strcmp(np.link_layer, "InfiniBand")) {
+        r->protocol = NIC_INFINIBAND;
         r->mtu_bytes = RDMA_MTU_MOST;
-    else if (!np.iwarp)
+    } else if (!np.iwarp) {
+        r->protocol = NIC_ROCE_V2;
         r->mtu_bytes = np.mtu ? nic_roce_mtu(np.mtu) : RDMA_MTU_MOST;
-    else
+    } else {
+        r->protocol = NIC_IWARP;
         r->segment_bytes = tcp_payload(np.mtu);
-    snprintf(r->kind, sizeof(r->kind), "%s",
-             !strcmp(np.link_layer, "InfiniBand") ? "infiniband"
-             : np.iwarp                           ? "iwarp"
-                                                  : "roce v2");
+    }
     snprintf(r->line_source, sizeof(r->line_source), "%s", np.line_source);
     snprintf(r->address, sizeof(r->address), "%s", np.address);
 }
@@ -64,7 +64,7 @@ static void fill(const char *root, const char *name, struct nic_rail *r)
     if (strchr(name, ':') && !nic_parse_port(root, name, device, &port)) {
         fill_port(root, device, port, r);
     } else {
-        *r = (struct nic_rail){.kind = "tcp"};
+        *r = (struct nic_rail){.protocol = NIC_TCP};
         nic_fill(root, r, name);
         r->segment_bytes = tcp_payload(r->mtu_bytes);
     }
@@ -103,7 +103,8 @@ int nic_rails_add_up(const struct nic_rail *rails, unsigned n, char *why, size_t
         bool carries = adapter_carries(rails, n, i);
         /* Interfaces with a tag may stand on one and the same port, and iWARP is on an interface; a
          * port that does RoCE is one whatever tag its packets have. */
-        bool tagged = rails[i].vlan && strncmp(rails[i].kind, "roce", 4) != 0;
+        bool tagged = rails[i].vlan && rails[i].protocol != NIC_ROCE_V1 &&
+                      rails[i].protocol != NIC_ROCE_V2;
 
         if (carries && !rails[i].vf && !tagged)
             continue;

@@ -45,51 +45,6 @@ unsigned links_nodes(const struct world *w, const unsigned *members, unsigned n,
     return nodes;
 }
 
-/* Vectors that a ring's neighbours send out of the node, and into it. */
-static struct links_load crossing(const struct world *w, const unsigned *members, unsigned n,
-                                  unsigned node)
-{
-    struct links_load load = {0};
-
-    for (unsigned i = 0; i < n; i++) {
-        bool here = node_of(w, members[i]) == node;
-        bool next = node_of(w, members[(i + 1) % n]) == node;
-        load.out += here && !next;
-        load.in += !here && next;
-    }
-    return load;
-}
-
-struct links_load links_load(const struct world *w, enum collective_op op, const unsigned *members,
-                             unsigned n, unsigned node)
-{
-    double all = n, here = on_node(w, members, n, node), there = all - here;
-    bool root = node_of(w, members[0]) == node;
-
-    if (!(here > 0 && there > 0))
-        return (struct links_load){0};
-    switch (op) {
-    case COLLECTIVE_REDUCE_SCATTER: /* what it adds to the others' blocks; its own from them */
-        return (struct links_load){there / all, here / all};
-    case COLLECTIVE_ALL_GATHER:
-        return (struct links_load){here / all, there / all};
-    case COLLECTIVE_ALL_TO_ALL:
-        return (struct links_load){here * there / all, here * there / all};
-    case COLLECTIVE_GATHER: /* all to the root's node */
-        return root ? (struct links_load){0, there / all} : (struct links_load){here / all, 0};
-    case COLLECTIVE_SCATTER:
-        return root ? (struct links_load){there / all, 0} : (struct links_load){0, here / all};
-    case COLLECTIVE_BROADCAST:
-        return root ? (struct links_load){1, 0} : (struct links_load){0, 1};
-    case COLLECTIVE_REDUCE:
-        return root ? (struct links_load){0, 1} : (struct links_load){1, 0};
-    case COLLECTIVE_SEND_RECEIVE:
-        return crossing(w, members, n, node);
-    default:
-        return (struct links_load){1, 1};
-    }
-}
-
 double links_total(const struct world *w, enum collective_op op, const unsigned *members,
                    unsigned n, bool on_the_way)
 {
@@ -99,7 +54,7 @@ double links_total(const struct world *w, enum collective_op op, const unsigned 
     if (op == COLLECTIVE_ALLREDUCE && !on_the_way)
         return 2 * (nodes - 1.0);
     for (unsigned node = 0; node < world_nodes(w); node++) {
-        struct links_load load = links_load(w, op, members, n, node);
+        struct collective_load load = collective_load(w, op, members, n, 0, node);
         total += load.out;
         in += load.in;
     }
@@ -120,7 +75,7 @@ double links_bound(const struct world *w, enum collective_op op, const unsigned 
         unknown += isnan(rate);
         if (isnan(rate))
             continue;
-        struct links_load load = links_load(w, op, members, n, node);
+        struct collective_load load = collective_load(w, op, members, n, 0, node);
         double full = rate / fmax(load.out, load.in);
         if (slowest && full < least)
             *slowest = node;
@@ -141,7 +96,7 @@ static const struct wire_load large = {
 
 static double rail_gbps(const struct nic_rail *r, char source[SOURCE])
 {
-    return wire_limit_gbps(r, r->kind, &large, source, SOURCE);
+    return wire_limit_gbps(r, &large, source, SOURCE);
 }
 
 /* What all links of a node carry at once. NAN where one is not known: then *which is that one and
@@ -211,7 +166,7 @@ static bool sends_by(const struct collective_report *told, const char *device)
  * nodes. */
 static bool leads_out(const struct collective_report *told)
 {
-    bool within = !strcmp(told->rail.name, "lo") || !strcmp(told->rail.kind, "shm");
+    bool within = !strcmp(told->rail.name, "lo") || told->rail.protocol == NIC_MEMORY;
 
     return told->has_rail && (!within || sends_by(told, told->rail.name));
 }

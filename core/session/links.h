@@ -16,14 +16,8 @@
 unsigned links_nodes(const struct world *w, const unsigned *members, unsigned n, unsigned *most,
                      unsigned *fewest);
 
-/* Of the vector, what must go through a node's link each way, whatever the algorithm. 0: it has none
- * of the members, or all of them. Here and below members[0] is the root, where the op has one. */
-struct links_load {
-    double out, in;
-};
-struct links_load links_load(const struct world *w, enum collective_op op, const unsigned *members,
-                             unsigned n, unsigned node);
-/* What must leave all nodes together. `on_the_way`: switches add. */
+/* What must leave all nodes together. `on_the_way`: switches add. Here and below members[0] is the
+ * root, where the op has one. */
 double links_total(const struct world *w, enum collective_op op, const unsigned *members,
                    unsigned n, bool on_the_way);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is timed: operations after a barrier, and the work beside them. */
+/* What is timed: operations() has the clock around a backend's run(), run_times(), run_batch() or
+ * start() and test(), behind a barrier; and the work beside them. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>

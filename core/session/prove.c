@@ -190,13 +190,12 @@ static void claims_settle(struct collective_claims *claims, bool elsewhere)
 static bool rail_sound(struct nic_rail *r)
 {
     END(r->name);
-    END(r->kind);
     END(r->text);
     END(r->line_source);
     END(r->address);
-    return r->line_gbps >= 0 && r->line_gbps <= LINE_GBPS_MOST && r->mtu_bytes <= MTU_MOST &&
-           r->segment_bytes <= MTU_MOST && isfinite(r->pcie.gt_s) && r->pcie.width <= LANES_MOST &&
-           r->pcie.payload_bytes <= MTU_MOST;
+    return r->protocol < NIC_PROTOCOLS && r->line_gbps >= 0 && r->line_gbps <= LINE_GBPS_MOST &&
+           r->mtu_bytes <= MTU_MOST && r->segment_bytes <= MTU_MOST && isfinite(r->pcie.gt_s) &&
+           r->pcie.width <= LANES_MOST && r->pcie.payload_bytes <= MTU_MOST;
 }
 
 bool claims_sound(struct collective_claims *claims)
@@ -367,20 +366,20 @@ static void claim_least(struct session *s, struct session_node *node,
     c.me = node->member;
     if (c.ops->own || c.ops->alone) /* what its op moves is not the point's */
         return;
-    struct library_least least = library_least(&c, bytes * (double)s->operations);
+    struct collective_load least = library_least(&c, bytes * (double)s->operations);
     /* What the ranks of a node tell rank 0, and it them, at each run: at rank 0's node of all. */
     unsigned members = 0;
     for (unsigned i = 0; i < s->n; i++)
         members += !node->member || info(s, i)->node == info(s, node->member)->node;
-    if (least.out_bytes + least.in_bytes < (double)members * (double)s->runs * STEERING_BYTES) {
+    if (least.out + least.in < (double)members * (double)s->runs * STEERING_BYTES) {
         snprintf(node->wire.why, sizeof(node->wire.why),
                  "vectors of %.0f bytes are too small to be distinguished from the ranks' control "
                  "messages",
                  bytes);
         return;
     }
-    claims->least_out_bytes = least.out_bytes;
-    claims->least_in_bytes = least.in_bytes;
+    claims->least_out_bytes = least.out;
+    claims->least_in_bytes = least.in;
 }
 
 static void claim(struct session *s, struct session_node *node, struct collective_claims *claims)

@@ -16,13 +16,12 @@
 #include "core/program.h"
 
 #define IDLE_NS 1000000000u /* how long idle machines are watched */
-#define OWN     "backend=ring,halving,doubling,auto"
+#define OWN     "backend=" COLLECTIVE_OWN_WORDS
 
-const struct opt_scope way_by_own = {OWN, "ring, halving, doubling and auto"};
+const struct opt_scope way_by_own = {OWN, "our own algorithms"};
 const struct opt_scope way_by_tcp = {OWN " transport=tcp", "our own algorithms over TCP"};
 const struct opt_scope way_by_rdma = {OWN " transport=rdma", "our own algorithms over RDMA"};
-const struct opt_scope way_by_library = {"backend=mpi,mpi-cuda,nccl",
-                                         "the libraries, mpi, mpi-cuda and nccl"};
+const struct opt_scope way_by_library = {"backend=" COLLECTIVE_LIBRARY_WORDS, "libraries"};
 
 static void fill_transport(const struct way_params *p, struct collective_point *c)
 {
@@ -61,13 +60,6 @@ static enum group group_of(const struct ranks_params *p)
     return mpi_launched() > 1 ? GROUP_MPI : GROUP_LOCAL;
 }
 
-static void say_ready(void *arg, const char *address, uint16_t port)
-{
-    (void)arg;
-    notice_send(&(struct notice){.kind = NOTICE_LISTENING}, "%s: listening on %s port %u",
-                program_invocation_short_name, address, port);
-}
-
 static struct world_meeting meeting_of(const struct ranks_params *p,
                                        const struct meet_secret *secret, const volatile int *cancel)
 {
@@ -83,7 +75,7 @@ static struct world_meeting meeting_of(const struct ranks_params *p,
                                   .protocol = session_protocol(),
                                   .wait_ns = p->wait_ns,
                                   .cancel = cancel,
-                                  .ready = say_ready};
+                                  .ready = notice_listening};
 }
 
 /* Rank 0: its world, made at the first call. 0, or -errno with error. */
@@ -95,8 +87,7 @@ static int need_world(struct ranks *r, const struct ranks_params *p, const volat
     switch (group_of(p)) {
     case GROUP_SOCK: {
         struct world_meeting m = meeting_of(p, &r->secret, cancel);
-        int err = r->has_secret ? 0 : meet_secret_need(p->secret_file, &r->secret, error, len);
-        r->has_secret = !err;
+        int err = meet_secret_need(p->secret_file, &r->secret, error, len);
         return err ? err : world_gather(&r->world, &m, error, len);
     }
     case GROUP_MPI:
@@ -316,8 +307,9 @@ static size_t evidence_bytes(const struct session_node *node)
 }
 
 /* The worst first: there may be more nodes than room. */
-void ranks_evidence(struct point *pt, const struct ranks *r)
+int ranks_evidence(struct point *pt)
 {
+    const struct ranks *r = pt->bench_state;
     static const enum path_verdict order[] = {PATH_ELSEWHERE, PATH_UNKNOWN, PATH_PROVED};
     const struct session_node *nodes;
     unsigned n = session_nodes(r->session, &nodes), proved = 0, silent = 0;
@@ -345,6 +337,15 @@ void ranks_evidence(struct point *pt, const struct ranks *r)
                              nodes[i].proof.text);
                 any = true;
             }
+    return 0;
+}
+
+void ranks_teardown(struct point *pt)
+{
+    const struct ranks *r = pt->bench_state;
+
+    if (r->session)
+        session_finish(r->session);
 }
 
 void way_backends(backend_say_fn *say, void *arg)

@@ -119,7 +119,6 @@ struct ranks {
     struct session *session;
     struct session_service service; /* of children of this process */
     struct meet_secret secret;
-    bool has_secret;
     int unreachable; /* no world could be had: not tried again for each point */
     char why_unreachable[512];
 };
@@ -129,7 +128,9 @@ struct ranks {
 int ranks_need(struct point *pt, struct ranks *r, const struct ranks_params *p, bool watch);
 void ranks_leave(struct ranks *r);
 
-/* After session_end(): which devices carried the bytes, of each node, the worst first. */
-void ranks_evidence(struct point *pt, const struct ranks *r);
+/* Hooks of struct bench, where a bench_state begins with its struct ranks: after session_end(), which
+ * devices carried the bytes, of each node, the worst first; and the end of a point. */
+int ranks_evidence(struct point *pt);
+void ranks_teardown(struct point *pt);
 
 #endif

@@ -158,7 +158,6 @@ _Static_assert(sizeof(struct collective_order) % _Alignof(struct collective_call
 struct server {
     struct talk_server talk;
     struct member m;
-    struct beat *beat; /* NULL: the channel is a library's */
 };
 
 /* --- how a rank ends where rank 0 is gone and nobody else may be able to say it --- */
@@ -173,14 +172,16 @@ static void say(const struct member *m, const char *why)
 
 /* Rank 0 is lost, or takes no answer: said, unless it says itself what there is to say, as of
  * processes that it has started. Whose own link is down is cut off itself. */
-static void ending(const struct server *s, int err)
+static void ending(struct talk_server *t, int err)
 {
-    const struct member *m = &s->m;
+    const struct member *m = &((const struct server *)t->arg)->m;
     const struct sockaddr_storage *own = &world_member(m->world, world_rank(m->world))->address;
-    const char *lost = channel_error(s->talk.channel);
+    const char *lost = channel_error(t->channel);
     struct notice notice = {.kind = err == -ECONNRESET ? NOTICE_GONE : NOTICE_SILENT};
     char why[160] = "", text[192], name[WORLD_NAME_MAX + 32];
 
+    if (err != -ETIMEDOUT && err != -ECONNRESET && err != -EHOSTUNREACH)
+        return;
     if (!strcmp(world_group(m->world), "local") && err != -ETIMEDOUT)
         return;
     bool sock = !strcmp(world_group(m->world), "sock");
@@ -189,7 +190,7 @@ static void ending(const struct server *s, int err)
         lost = text;
     }
     snprintf(notice.host, sizeof(notice.host), "%s", world_host(m->world, 0));
-    if (sock || err == -ETIMEDOUT || beat_stood_ns(s->beat) > BEAT_LEADING_NS)
+    if (sock || err == -ETIMEDOUT || beat_stood_ns(t->beat) > BEAT_LEADING_NS)
         say(m, lost);
     else
         notice_send(&notice, "%s: %s: this process ends",
@@ -201,19 +202,19 @@ static void ending(const struct server *s, int err)
  * a library's, too, are left alone meanwhile. */
 static int ending_await(struct member *m)
 {
-    struct server *s = m->arg;
+    struct talk_server *t = &((struct server *)m->arg)->talk;
     uint64_t still_ns = member_still_ns(m);
-    int err = s->beat ? channel_alive(s->talk.channel) : 0;
+    int err = t->beat ? channel_alive(t->channel) : 0;
     char why[128];
 
-    if (s->beat && !err && talk_look(&s->talk) == -ECONNRESET)
+    if (t->beat && !err && talk_look(t) == -ECONNRESET)
         err = -ECONNRESET;
     if (!err && still_ns < __atomic_load_n(&m->limit_ns, __ATOMIC_RELAXED) + COLLECTIVE_ENDS_NS)
         return 0;
     snprintf(why, sizeof(why), "'%s' has not ended after %.0f s", m->point.backend,
              (double)still_ns / 1e9);
     if (err)
-        ending(s, err);
+        ending(t, err);
     else
         say(m, why);
     fflush(stderr);
@@ -327,32 +328,34 @@ static int look(struct member *m)
     return err ? collective_fail(&m->c, err, "%s", s->error) : 0;
 }
 
-static int hello(struct talk_server *s, const void *data, size_t len)
+static int hello(struct talk_server *s)
 {
     struct collective_hello *own = s->body;
     struct member *m = &of(s)->m;
 
-    memcpy(own, data, len);
+    memcpy(own, s->in.bytes, sizeof(*own));
     hello_fill(own, m->topo);
     if (own->idle_ns && own->idle_ns <= IDLE_MOST_NS)
         cpu_watch(own->idle_ns, &own->idle_cores, &own->idle_softirq);
     return 0;
 }
 
-static int open_point(struct talk_server *s, const void *data, size_t len)
+static int open_point(struct talk_server *s)
 {
     struct member *m = &of(s)->m;
     unsigned size = world_size(m->world);
     struct address_list addresses = {0};
     struct collective_order order;
     uint32_t members[WORLD_RANKS_MAX];
+    const uint8_t *data = s->in.bytes;
+    size_t len = s->in.len;
 
     if (len < sizeof(order) || m->open)
         return -EPROTO;
     memcpy(&order, data, sizeof(order));
     if (!order_sound(&order, size))
         return -EPROTO;
-    const struct collective_call *calls = (const void *)((const struct collective_order *)data + 1);
+    const struct collective_call *calls = (const void *)(data + sizeof(order));
     size_t fixed = sizeof(order) + order.n_calls * sizeof(*calls) + order.n * sizeof(*members);
     if (len != fixed + order.n_extra)
         return -EPROTO;
@@ -364,7 +367,7 @@ static int open_point(struct talk_server *s, const void *data, size_t len)
                                                 .order = &order,
                                                 .members = members,
                                                 .calls = calls,
-                                                .extra = (const char *)data + fixed});
+                                                .extra = data + fixed});
     if (!err)
         err = member_addresses(m, &addresses);
     if (!err && !talk_body(s, addresses.packed.len))
@@ -375,10 +378,10 @@ static int open_point(struct talk_server *s, const void *data, size_t len)
     return err;
 }
 
-static int join(struct talk_server *s, const void *data, size_t len)
+static int join(struct talk_server *s)
 {
     struct address_list addresses = {0};
-    int err = addresses_take(&addresses, data, len, of(s)->m.c.n);
+    int err = addresses_take(&addresses, s->in.bytes, s->in.len, of(s)->m.c.n);
 
     if (!err)
         err = member_do(&of(s)->m,
@@ -387,12 +390,12 @@ static int join(struct talk_server *s, const void *data, size_t len)
     return err;
 }
 
-static int run(struct talk_server *s, const void *data, size_t len)
+static int run(struct talk_server *s)
 {
     struct member_job job = {.what = COLLECTIVE_ASK_RUN};
     struct member *m = &of(s)->m;
 
-    memcpy(&job.run, data, len);
+    memcpy(&job.run, s->in.bytes, sizeof(job.run));
     if (!job.run.operations)
         return -EPROTO;
     bool absent = m->point.inject == COLLECTIVE_ABSENT && m->c.n > 1 && m->c.me == m->c.n - 1;
@@ -401,55 +404,50 @@ static int run(struct talk_server *s, const void *data, size_t len)
     return err;
 }
 
-static int overlap(struct talk_server *s, const void *data, size_t len)
+static int overlap(struct talk_server *s)
 {
     struct member_job job = {.what = COLLECTIVE_ASK_OVERLAP};
 
-    memcpy(&job.overlap_ns, data, len);
+    memcpy(&job.overlap_ns, s->in.bytes, sizeof(job.overlap_ns));
     int err = member_do(&of(s)->m, &job);
     memcpy(s->body, &job.ns, sizeof(job.ns));
     return err;
 }
 
-static int mark(struct talk_server *s, const void *data, size_t len)
+static int mark(struct talk_server *s)
 {
-    (void)data, (void)len;
     return member_mark(&of(s)->m);
 }
 
-static int tell(struct talk_server *s, const void *data, size_t len)
+static int tell(struct talk_server *s)
 {
-    (void)data, (void)len;
     member_tell(&of(s)->m, s->body);
     return 0;
 }
 
-static int check(struct talk_server *s, const void *data, size_t len)
+static int check(struct talk_server *s)
 {
-    (void)data, (void)len;
     return member_do(&of(s)->m, &(struct member_job){.what = COLLECTIVE_ASK_CHECK});
 }
 
-static int prove(struct talk_server *s, const void *data, size_t len)
+static int prove(struct talk_server *s)
 {
     struct collective_claims claims;
 
-    memcpy(&claims, data, len);
+    memcpy(&claims, s->in.bytes, sizeof(claims));
     if (!claims_sound(&claims))
         return -EPROTO;
     member_prove(&of(s)->m, &claims, s->body);
     return 0;
 }
 
-static int links(struct talk_server *s, const void *data, size_t len)
+static int links(struct talk_server *s)
 {
-    (void)data, (void)len;
     return member_links(&of(s)->m, COLLECTIVE_UNHEARD_NS);
 }
 
-static int close_point(struct talk_server *s, const void *data, size_t len)
+static int close_point(struct talk_server *s)
 {
-    (void)data, (void)len;
     member_do(&of(s)->m, &(struct member_job){.what = COLLECTIVE_ASK_CLOSE});
     return 0;
 }
@@ -501,6 +499,7 @@ int session_serve(struct world *w, void *arg)
                                    .before = before,
                                    .failed = failed,
                                    .aside = try_others,
+                                   .lost = ending,
                                    .moved_ns = &s->m.moved_ns};
     s->m = (struct member){.world = w,
                            .topo = topo,
@@ -511,13 +510,7 @@ int session_serve(struct world *w, void *arg)
                            .await = ending_await,
                            .arg = s};
     if (!err)
-        err = beat_start(&s->beat, &s->talk.channel, 1, BEAT_LEADING_NS);
-    if (!err || err == -EOPNOTSUPP) {
         err = talk_serve(&s->talk);
-        if (err == -ETIMEDOUT || err == -ECONNRESET || err == -EHOSTUNREACH)
-            ending(s, err);
-    }
-    beat_end(s->beat);
     member_do(&s->m, &(struct member_job){.what = COLLECTIVE_ASK_CLOSE});
     member_end(&s->m);
     topo_close(topo);

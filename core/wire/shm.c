@@ -373,7 +373,7 @@ static void backends(backend_say_fn *say, void *arg)
 int wire_shm_no_line(struct wire *w)
 {
     w->n_rails = 1;
-    w->rails[0] = (struct nic_rail){.name = "shm", .kind = "shm", .node = -1};
+    w->rails[0] = (struct nic_rail){.name = "shm", .protocol = NIC_MEMORY, .node = -1};
     snprintf(w->rails[0].line_source, sizeof(w->rails[0].line_source),
              "not known: copies by the ranks' own CPUs, not a line");
     if (w->options.device[0])

@@ -122,7 +122,7 @@ int wire_shm_rail(struct wire *w, struct nic_rail *rail);
 void wire_shm_close(struct wire *w);
 
 #define WIRE_SHM_HOOKS                                                                             \
-    .ways = WIRE_CAN(WIRE_YIELD) | WIRE_CAN(WIRE_POLL), .link = wire_shm_link,                     \
+    .near = true, .ways = WIRE_CAN(WIRE_YIELD) | WIRE_CAN(WIRE_POLL), .link = wire_shm_link,       \
     .address = wire_shm_address, .receive = wire_shm_receive, .progress = wire_shm_progress,       \
     .retract = wire_shm_retract, .rail = wire_shm_rail
 

@@ -106,8 +106,10 @@ void wire_facts_less(struct wire_fact *facts, size_t n, const struct wire_fact *
 {
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < n_mark && !strcmp(facts[i].unit, "count"); k++)
-            if (!strcmp(facts[i].metric, mark[k].metric))
+            if (!strcmp(facts[i].metric, mark[k].metric)) {
                 facts[i].value -= mark[k].value;
+                break;
+            }
 }
 
 int wire_memory_of(struct wire *w, struct wire_memory *m)

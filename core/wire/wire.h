@@ -5,7 +5,7 @@
  *
  * A wire is this process' use of one transport in a world of ranks. A worker is the part of it that
  * one thread drives: it owns links and moves their bytes. A link is one connection to one peer. A
- * transport is a const table of operations: a file, and a word in wires.h.
+ * transport is a const table of operations: a file, and a line of WIRES_NEAR or WIRES_FAR.
  *
  *   wire_open -> wire_worker for each worker -> wire_memory -> wire_link for each link ->
  *     wire_address of each link, exchanged by the caller -> wire_join, in all ranks at the same
@@ -38,6 +38,7 @@
 #include <stdint.h>
 
 #include "core/backend.h"
+#include "core/condition.h"
 #include "core/group/world.h"
 #include "core/hw/nic.h"
 
@@ -210,6 +211,7 @@ struct wire_fact {
 struct wire_ops {
     const char *name; /* shm tcp rdma cma */
     const char *help;
+    bool near; /* between processes of one machine: CPUs copy, there is no line, and no device */
     unsigned ways; /* WIRE_CAN() of each */
     /* Bytes have no bounds: see above. Where not, a message counts when all of it is there. */
     bool streams;
@@ -281,7 +283,20 @@ struct wire {
     void *state; /* the transport's */
 };
 
-extern const struct wire_ops wire_shm, wire_tcp, wire_rdma, wire_cma;
+/* All transports: a word and its name. The table of `word` is wire_word. Near ones (ops->near) are
+ * between processes of one machine, and take no device; they are also called something in reports.
+ * A new transport is a file and a line here. */
+#define WIRES_NEAR(first, more)                                                                    \
+    first(shm, "shm", "shared memory") more(cma, "cma", "cross-memory attach")
+#define WIRES_FAR(first, more) first(tcp, "tcp", ) more(rdma, "rdma", )
+#define WIRES(wire)            WIRES_NEAR(wire, wire) WIRES_FAR(wire, wire)
+
+#define WIRE_TABLE(word, name, what) extern const struct wire_ops wire_##word;
+WIRES(WIRE_TABLE)
+
+/* For conditions: "shm,cma", "tcp,rdma". */
+#define WIRES_NEAR_WORDS WIRES_NEAR(CONDITION_FIRST, CONDITION_MORE)
+#define WIRES_FAR_WORDS  WIRES_FAR(CONDITION_FIRST, CONDITION_MORE)
 
 /* The first way that it can of poll, block, events and yield; both ends act. Of options, those of
  * transports alone are looked at. */

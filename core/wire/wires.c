@@ -11,8 +11,11 @@
 #include "core/row.h"
 #include "core/units.h"
 
-static const struct wire_ops *const wires[] = {WIRES(WIRE_ADDRESS) NULL};
-const char *const wire_names[] = {WIRES(WIRE_NAME) NULL};
+#define ADDRESS(word, name, what) &wire_##word,
+#define NAME(word, name, what)    name,
+
+static const struct wire_ops *const wires[] = {WIRES(ADDRESS) NULL};
+const char *const wire_names[] = {WIRES(NAME) NULL};
 
 const struct wire_ops *wire_find(const char *name)
 {
@@ -55,56 +58,45 @@ static const char *tag_text(const struct nic_rail *r)
     return r->vlan ? " with a VLAN tag" : "";
 }
 
-/* "roce v2, rxe": the protocol, then what the device is. */
-static bool is_kind(const char *kind, const char *protocol)
-{
-    size_t n = strcspn(kind, ",");
-
-    return n == strlen(protocol) && !strncmp(kind, protocol, n);
-}
-
-static double rdma_limit(const struct nic_rail *r, const char *kind, const struct wire_load *p,
-                         char *how, size_t len)
+static double rdma_fraction(const struct nic_rail *r, const struct wire_load *p, char *how,
+                            size_t len)
 {
     unsigned mtu = r->mtu_bytes ? r->mtu_bytes : p->mtu;
-    enum framing_rdma_kind k = FRAMING_INFINIBAND;
+    enum framing_rdma_kind k = r->protocol == NIC_INFINIBAND ? FRAMING_INFINIBAND
+                               : r->protocol == NIC_ROCE_V1  ? FRAMING_ROCE_V1
+                               : r->ipv6                     ? FRAMING_ROCE_V2_IPV6
+                                                             : FRAMING_ROCE_V2_IPV4;
 
-    if (is_kind(kind, "roce v1"))
-        k = FRAMING_ROCE_V1;
-    else if (!is_kind(kind, "infiniband"))
-        k = strstr(r->text, "IPv6") ? FRAMING_ROCE_V2_IPV6 : FRAMING_ROCE_V2_IPV4;
     if (!mtu) {
         snprintf(how, len, "the path's MTU is not known");
         return NAN;
     }
-    snprintf(how, len, "%s framing%s at MTU %u",
-             k == FRAMING_INFINIBAND ? "InfiniBand"
-             : k == FRAMING_ROCE_V1  ? "RoCE v1"
-                                     : "RoCE v2",
-             tag_text(r), mtu);
+    snprintf(how, len, "%s framing%s at MTU %u", nic_protocol_name(r->protocol), tag_text(r), mtu);
     return framing_rdma_fraction(k, p->verb, p->message_bytes, mtu, r->vlan);
 }
 
-static double kind_limit(const struct nic_rail *r, const char *kind, const struct wire_load *p,
-                         char *how, size_t len)
+/* Payload's part of what the line carries, and how that is known; NAN: it is not. */
+static double payload_fraction(const struct nic_rail *r, const struct wire_load *p, char *how,
+                               size_t len)
 {
-    static const char *const packets[] = {"roce v1", "roce v2", "infiniband"};
     struct framing_tcp f = rail_tcp(r);
 
-    if (is_kind(kind, "tcp")) {
+    switch (r->protocol) {
+    case NIC_TCP:
         snprintf(how, len, "TCP/IPv%d framing%s at MTU %u, %u bytes a segment", f.ipv6 ? 6 : 4,
                  tag_text(r), f.mtu, framing_tcp_payload(&f));
         return framing_tcp_fraction(&f);
-    }
-    if (is_kind(kind, "iwarp")) {
+    case NIC_IWARP:
         snprintf(how, len, "iWARP framing%s at MTU %u", tag_text(r), f.mtu);
         return framing_iwarp_fraction(&f, p->verb, p->message_bytes);
+    case NIC_INFINIBAND:
+    case NIC_ROCE_V1:
+    case NIC_ROCE_V2:
+        return rdma_fraction(r, p, how, len);
+    default:
+        snprintf(how, len, "the framing of '%.40s' is not known", r->name);
+        return NAN;
     }
-    for (size_t i = 0; i < sizeof(packets) / sizeof(*packets); i++)
-        if (is_kind(kind, packets[i]))
-            return rdma_limit(r, kind, p, how, len);
-    snprintf(how, len, "'%.40s' has no framing that is known", kind);
-    return NAN;
 }
 
 /* Where the adapter's link to the machine carries less than the line's payload, that bounds it.
@@ -124,14 +116,13 @@ static double narrower_pcie(const struct nic_rail *r, double payload_gbps, char 
     return gbps;
 }
 
-double wire_limit_gbps(const struct nic_rail *r, const char *kind, const struct wire_load *p,
-                       char *source, size_t len)
+double wire_limit_gbps(const struct nic_rail *r, const struct wire_load *p, char *source,
+                       size_t len)
 {
     char how[96];
     double fraction, pcie_gbps;
 
-    kind = kind ? kind : r->kind;
-    if (is_kind(kind, "shm") && r->line_gbps > 0) {
+    if (r->protocol == NIC_MEMORY && r->line_gbps > 0) {
         snprintf(source, len, "%s", r->line_source);
         return r->line_gbps / 8 * p->threads;
     }
@@ -140,7 +131,7 @@ double wire_limit_gbps(const struct nic_rail *r, const char *kind, const struct 
                  r->line_source[0] ? r->line_source : "the line's rate is not known");
         return NAN;
     }
-    fraction = kind_limit(r, kind, p, how, sizeof(how));
+    fraction = payload_fraction(r, p, how, sizeof(how));
     pcie_gbps = narrower_pcie(r, r->line_gbps * fraction, source, len);
     if (pcie_gbps > 0)
         return pcie_gbps / 8;
@@ -153,24 +144,24 @@ double wire_limit_gbps(const struct nic_rail *r, const char *kind, const struct 
 
 enum limit_kind wire_limit_kind(const struct nic_rail *r)
 {
-    return is_kind(r->kind, "shm") ? LIMIT_REFERENCE : LIMIT_SYSFS;
+    return r->protocol == NIC_MEMORY ? LIMIT_REFERENCE : LIMIT_SYSFS;
 }
 
 const char *wire_limit_link(const struct nic_rail *r, const struct wire_load *p)
 {
     char how[96], source[200];
-    double fraction = r->line_gbps > 0 ? kind_limit(r, r->kind, p, how, sizeof(how)) : NAN;
+    double fraction = r->line_gbps > 0 ? payload_fraction(r, p, how, sizeof(how)) : NAN;
 
     if (narrower_pcie(r, r->line_gbps * fraction, source, sizeof(source)) > 0)
         return LIMIT_LINK_PCIE;
-    if (is_kind(r->kind, "infiniband"))
+    if (r->protocol == NIC_INFINIBAND)
         return LIMIT_LINK_INFINIBAND;
-    return is_kind(r->kind, "roce v1") || is_kind(r->kind, "roce v2") ? LIMIT_LINK_ROCE : "";
+    return r->protocol == NIC_ROCE_V1 || r->protocol == NIC_ROCE_V2 ? LIMIT_LINK_ROCE : "";
 }
 
 bool wire_switches_may_sum(const struct nic_rail *r)
 {
-    return is_kind(r->kind, "infiniband");
+    return r->protocol == NIC_INFINIBAND;
 }
 
 const char *const wire_tcp_modes[] = {"blocking", "epoll", NULL};

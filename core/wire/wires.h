@@ -12,15 +12,7 @@
 #include "core/row.h"
 #include "core/wire/wire.h"
 
-/* All transports: a word and its name. The table of `word` is wire_word. */
-#define WIRES(wire) wire(shm, "shm") wire(tcp, "tcp") wire(rdma, "rdma") wire(cma, "cma")
-
-#define WIRE_TABLE(word, name)   extern const struct wire_ops wire_##word;
-#define WIRE_ADDRESS(word, name) &wire_##word,
-#define WIRE_NAME(word, name)    name,
-WIRES(WIRE_TABLE)
-
-extern const char *const wire_names[]; /* "shm", "tcp", "rdma", "cma", NULL */
+extern const char *const wire_names[]; /* in that order; NULL-terminated */
 const struct wire_ops *wire_find(const char *name);
 void wire_backends(backend_say_fn *say, void *arg); /* of all of them */
 
@@ -44,13 +36,11 @@ struct wire_load {
 /*
  * What one rail can carry at most in one direction, payload, GB/s, and how that is known, for
  * limit_source: "sysfs: 100 Gb/s less RoCE v2 framing at MTU 4096 (98.0 %)"; the less of line and
- * PCIe link: "PCIe 3.0 x16: 126 Gb/s, narrower than the line (sysfs: 200 Gb/s)". `kind`: of
- * nic_rail, of which the part up to a comma counts ("tcp", "roce v1", "roce v2, rxe", "infiniband",
- * "iwarp, siw"). NaN where the line is not known or there is none: `source` says why. RDMA's
- * packets are IPv6's where r->text names it.
+ * PCIe link: "PCIe 3.0 x16: 126 Gb/s, narrower than the line (sysfs: 200 Gb/s)". NaN where the line
+ * or its framing is not known, or there is none: `source` says why.
  */
-double wire_limit_gbps(const struct nic_rail *r, const char *kind, const struct wire_load *p,
-                       char *source, size_t len);
+double wire_limit_gbps(const struct nic_rail *r, const struct wire_load *p, char *source,
+                       size_t len);
 /* The same limit's limit_kind and limit_link. */
 enum limit_kind wire_limit_kind(const struct nic_rail *r);
 const char *wire_limit_link(const struct nic_rail *r, const struct wire_load *p);

@@ -5,6 +5,8 @@
 
 load tree
 
+bats_require_minimum_version 1.5.0
+
 setup() {
     top="$(cd "$BATS_TEST_DIRNAME/../.." && pwd)"
     cd "$top" || return 1
@@ -41,6 +43,34 @@ END
     rm build -rf tree/build/bin/plumb-dial
     "$new" compare a b --csv - 2>/dev/null | cmp - pairs.csv
     "$new" report a | grep -q '^Dial  *by hand'
+}
+
+@test "a new transport is a file and a line, and so is a new way to reduce" {
+    [ -e build/obj/core.a ] || skip "nothing was compiled here"
+    copy_of_tree "$top" "$work/tree"
+    cp -r benches/net benches/allreduce "$work/tree/benches/"
+    cd "$work/tree"
+    sed 's/\bwire_cma\b/wire_cart/; s/"cma"/"cart"/' "$top/core/wire/cma.c" >core/wire/cart.c
+    sed -i 's/more(cma, "cma", "cross-memory attach")/& more(cart, "cart", "by cart")/' core/wire/wire.h
+    # of our own algorithms, the ring alone
+    sed 's/\bcollective_ring\b/collective_round/g; s/"ring"/"round"/; /^const struct collective_ops collective_auto/,$d' \
+        "$top/core/collective/own.c" >core/collective/round.c
+    sed -i 's/more(auto, "auto")/& more(round, "round")/' core/collective/collective.h
+    [ "$(diff -rq "$top/core" core | wc -l)" -eq 4 ] # two files, two lines
+    make_in "$work/tree" "$top" build/bin/plumb-net build/bin/plumb-allreduce
+    local net=build/bin/plumb-net allreduce=build/bin/plumb-allreduce short='--budget 50ms --warmup 1ms --csv'
+    # they do what the others of their kind do, and options know where they apply
+    # shellcheck disable=SC2086
+    "$net" --transport cart --pattern bandwidth --size 64K $short | grep -q '^cart,bandwidth,.*,ok,'
+    run -2 "$net" --transport cart --device eth0
+    [[ $output == *"'--device' does not apply here"* ]]
+    "$net" --describe | grep -q 'by cart'
+    # shellcheck disable=SC2086
+    "$allreduce" --backend round --transport cart,tcp --segment 4K --np 2 --ranks 2 --size 64K $short >rows
+    [ "$(cut -d, -f1,2 rows | sort -u)" = $'backend,transport\nround,cart\nround,tcp' ]
+    run -1 grep -E ',(wrong|failed|skipped),' rows
+    run -2 "$allreduce" --backend round --algorithm ring --np 2
+    [[ $output == *"'--algorithm' does not apply here"* ]]
 }
 
 # In texts of the code, a benchmark is named by its program, beside the word bench, or, where its name is no everyday word, at all.

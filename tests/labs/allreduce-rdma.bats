@@ -159,7 +159,7 @@ section_against_tcp() {
     costs tcp 24
     # The very same messages.
     [ "$(table rdma metric backend dtype size chosen | grep '^time|')" = "$(table tcp metric backend dtype size chosen | grep '^time|')" ]
-    [ "$(table rdma metric detail | grep '^time|' | sort -u)" = 'time|roce v2, rxe, GID 1, MTU 4096' ]
+    [ "$(table rdma metric detail | grep '^time|' | sort -u)" = 'time|RoCE v2, rxe, GID 1, MTU 4096' ]
     [[ "$(table tcp metric detail | grep '^time|' | sort -u)" == *MSS* ]]
     table rdma metric backend dtype size value | grep -E '^(algbw|cpu_per_gb)\|ring\|f32\|4194304' | sed 's/^/# RDMA /' >&3
     table tcp metric backend dtype size value | grep -E '^(algbw|cpu_per_gb)\|ring\|f32\|4194304' | sed 's/^/# TCP /' >&3

@@ -10,7 +10,7 @@
 #define TALK_PROTOCOL 0x01020304u
 #define TALK_VERSION  "0.1.0"
 
-static const struct meet_secret talk_secret = {"what only the two ends know"};
+static const struct meet_secret talk_secret = {.bytes = "what only the two ends know"};
 
 /* One end, with a seed made of this byte. */
 static inline void talk_begin(struct shake *s, bool server, const struct meet_secret *secret,

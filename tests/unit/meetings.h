@@ -22,7 +22,7 @@
 
 enum { ECHO = 1, QUIT, CRASH, HANG, COUNT_SOCKETS, SAY_PID };
 
-static const struct meet_secret test_secret = {"what only the two ends know"};
+static const struct meet_secret test_secret = {.bytes = "what only the two ends know"};
 static volatile int test_cancel;
 
 struct server {

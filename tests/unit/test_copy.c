@@ -3,7 +3,7 @@
 #include <sched.h>
 #include <sys/mman.h>
 
-#include "benches/copy/transfer.h"
+#include "benches/copy/copy_work.h"
 #include "core/hw/host_kernels.h"
 #include "core/hw/topo.h"
 #include "core/rng.h"

@@ -286,17 +286,17 @@ TEST(waits_are_counted_and_attended_to)
 TEST(segments_are_the_same_for_all)
 {
     static const struct {
-        const char *wire;
+        const struct wire_ops *wire;
         uint64_t bytes;
         unsigned hops;
         uint64_t asked, want;
-    } cases[] = {{"tcp", 1 << 30, 1, 100, 128},
-                 {"tcp", 100, 1, 1 << 20, 128},
-                 {"tcp", 0, 1, 0, 64},
-                 {"tcp", 8 << 20, 6, 0, 32 << 10},
-                 {"rdma", 8 << 20, 6, 0, 32 << 10},
-                 {"tcp", 8 << 20, 6, 256 << 10, 256 << 10},
-                 {"shm", 8 << 20, 6, 0, 256 << 10}};
+    } cases[] = {{&wire_tcp, 1 << 30, 1, 100, 128},
+                 {&wire_tcp, 100, 1, 1 << 20, 128},
+                 {&wire_tcp, 0, 1, 0, 64},
+                 {&wire_tcp, 8 << 20, 6, 0, 32 << 10},
+                 {&wire_rdma, 8 << 20, 6, 0, 32 << 10},
+                 {&wire_tcp, 8 << 20, 6, 256 << 10, 256 << 10},
+                 {&wire_shm, 8 << 20, 6, 0, 256 << 10}};
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
         assert_int_equal(
@@ -304,8 +304,8 @@ TEST(segments_are_the_same_for_all)
             cases[i].want);
     for (uint64_t bytes = 1; bytes < 1u << 30; bytes = bytes * 3 + 1)
         for (unsigned hops = 1; hops < 16; hops += 7) {
-            uint64_t segment = engine_segment("shm", bytes, 1, 0);
-            uint64_t chain = engine_segment("tcp", bytes, hops, 0);
+            uint64_t segment = engine_segment(&wire_shm, bytes, 1, 0);
+            uint64_t chain = engine_segment(&wire_tcp, bytes, hops, 0);
             assert_true(segment % 64 == 0 && segment > 0 && segment < bytes + 64);
             assert_true(bytes < 1 << 20 || (chain >= 32 << 10 && chain <= 256 << 10));
         }

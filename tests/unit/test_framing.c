@@ -115,52 +115,49 @@ TEST(test_pcie)
 TEST(test_limits)
 {
     static const struct {
-        const char *kind, *text;
+        enum nic_protocol protocol;
         unsigned mtu, vlan, ipv6, segment;
         uint64_t message;
         double want; /* of 12.5 GB/s; NAN: no limit */
     } cases[] = {
-        {"roce v2", "", 4096, 0, 0, 0, MIB, MIB / 1069584.},
-        {"roce v2", "GID 5 (RoCE v2, IPv6)", 4096, 0, 0, 0, MIB, MIB / (MIB + 256 * 102 + 16.)},
-        {"infiniband", "", 0, 0, 0, 0, MIB, MIB / (MIB + 512 * 26 + 16.)}, /* the point's MTU */
-        {"tcp", "", 1500, 0, 0, 0, MIB, 1448 / 1538.},
-        {"tcp", "cubic, MSS 1428", 1500, 0, 1, 0, MIB, 1428 / 1538.},
-        {"tcp", "", 1500, 0, 1, 1428, MIB, 1428 / 1538.},
-        {"iwarp, siw", "", 1500, 0, 0, 0, 1428, 1428 / 1538.},
+        {NIC_ROCE_V2, 4096, 0, 0, 0, MIB, MIB / 1069584.},
+        {NIC_ROCE_V2, 4096, 0, 1, 0, MIB, MIB / (MIB + 256 * 102 + 16.)},
+        {NIC_INFINIBAND, 0, 0, 0, 0, MIB, MIB / (MIB + 512 * 26 + 16.)}, /* the point's MTU */
+        {NIC_TCP, 1500, 0, 0, 0, MIB, 1448 / 1538.},
+        {NIC_TCP, 1500, 0, 1, 0, MIB, 1428 / 1538.},
+        {NIC_TCP, 1500, 0, 1, 1428, MIB, 1428 / 1538.},
+        {NIC_IWARP, 1500, 0, 0, 0, 1428, 1428 / 1538.},
         /* four bytes more of each frame with a tag; InfiniBand has none */
-        {"tcp", "", 1500, 1, 0, 0, MIB, 1448 / 1542.},
-        {"roce v2", "", 4096, 1, 0, 0, MIB, MIB / (MIB + 256 * 86 + 16.)},
-        {"roce v1", "", 4096, 1, 0, 0, MIB, MIB / (MIB + 256 * 98 + 16.)},
-        {"infiniband", "", 4096, 1, 0, 0, MIB, MIB / (MIB + 256 * 26 + 16.)},
-        {"iwarp", "", 1500, 1, 0, 0, 1428, 1428 / 1542.},
-        /* what the device is stands behind the protocol */
-        {"roce v2, rxe", "", 4096, 0, 0, 0, MIB, MIB / 1069584.},
-        {"roce v1, SR-IOV function", "", 4096, 0, 0, 0, MIB, MIB / (MIB + 256 * 94 + 16.)},
-        {"infiniband, SR-IOV function", "", 4096, 0, 0, 0, MIB, MIB / (MIB + 256 * 26 + 16.)},
-        {"roce v21", "", 4096, 0, 0, 0, MIB, NAN},
-        {"pigeon", "", 1500, 0, 0, 0, MIB, NAN},
-        {"roce v2", "", 0, 0, 0, 0, MIB, NAN},
+        {NIC_TCP, 1500, 1, 0, 0, MIB, 1448 / 1542.},
+        {NIC_ROCE_V2, 4096, 1, 0, 0, MIB, MIB / (MIB + 256 * 86 + 16.)},
+        {NIC_ROCE_V1, 4096, 1, 0, 0, MIB, MIB / (MIB + 256 * 98 + 16.)},
+        {NIC_INFINIBAND, 4096, 1, 0, 0, MIB, MIB / (MIB + 256 * 26 + 16.)},
+        {NIC_IWARP, 1500, 1, 0, 0, 1428, 1428 / 1542.},
+        {NIC_ROCE_V1, 4096, 0, 0, 0, MIB, MIB / (MIB + 256 * 94 + 16.)},
+        {NIC_INFINIBAND, 4096, 0, 0, 0, MIB, MIB / (MIB + 256 * 26 + 16.)},
+        {NIC_UNFRAMED, 1500, 0, 0, 0, MIB, NAN},
+        {NIC_ROCE_V2, 0, 0, 0, 0, MIB, NAN},
         /* what the kernel says of a segment tells how long the headers are */
-        {"tcp", "", 9000, 0, 0, 8960, MIB, 8960 / 9038.},
-        {"tcp", "", 9000, 0, 0, 8948, MIB, 8948 / 9038.},
-        {"tcp", "", 9000, 0, 0, 1448, MIB, 1448 / 1538.},
+        {NIC_TCP, 9000, 0, 0, 8960, MIB, 8960 / 9038.},
+        {NIC_TCP, 9000, 0, 0, 8948, MIB, 8948 / 9038.},
+        {NIC_TCP, 9000, 0, 0, 1448, MIB, 1448 / 1538.},
     };
     char source[160];
 
     for (size_t i = 0; i < CASES(cases); i++) {
+        bool infiniband = cases[i].protocol == NIC_INFINIBAND;
         struct nic_rail r = {.line_gbps = 100,
+                             .protocol = cases[i].protocol,
                              .mtu_bytes = cases[i].mtu,
                              .vlan = cases[i].vlan,
                              .ipv6 = cases[i].ipv6,
                              .segment_bytes = cases[i].segment};
         struct wire_load p = {.message_bytes = cases[i].message, .verb = RDMA_WRITE};
-        p.mtu = *cases[i].kind == 'i' ? 2048 : 0;
-        strcpy(r.kind, cases[i].kind);
-        strcpy(r.text, cases[i].text);
+        p.mtu = infiniband || cases[i].protocol == NIC_IWARP ? 2048 : 0;
         strcpy(r.line_source, "sysfs: 100 Gb/s");
-        near(wire_limit_gbps(&r, r.kind, &p, source, sizeof(source)), 12.5 * cases[i].want, (int)i);
+        near(wire_limit_gbps(&r, &p, source, sizeof(source)), 12.5 * cases[i].want, (int)i);
         assert_true(isnan(cases[i].want) || strstr(source, "sysfs: 100 Gb/s"));
-        assert_true(!r.vlan || !strncmp(r.kind, "inf", 3) || strstr(source, "VLAN"));
+        assert_true(!r.vlan || infiniband || strstr(source, "VLAN"));
     }
 }
 
@@ -181,11 +178,25 @@ TEST(test_narrow_slot)
     char source[160];
 
     for (size_t i = 0; i < CASES(cases); i++) {
-        struct nic_rail r = {.kind = "roce v2", .mtu_bytes = 4096, .pcie = cases[i].pcie};
+        struct nic_rail r = {.protocol = NIC_ROCE_V2, .mtu_bytes = 4096, .pcie = cases[i].pcie};
         r.line_gbps = cases[i].line_gbps;
         strcpy(r.line_source, r.line_gbps > 0 ? "sysfs: 200 Gb/s (eth5)" : "virtio shows none");
-        near(wire_limit_gbps(&r, r.kind, &p, source, sizeof(source)), cases[i].want, (int)i);
+        near(wire_limit_gbps(&r, &p, source, sizeof(source)), cases[i].want, (int)i);
         assert_non_null(strstr(source, cases[i].text));
         assert_true(!r.line_gbps || strstr(source, "eth5"));
     }
+}
+
+/* The lists of transports, of which conditions of options and headlines are made, and what each says of itself. */
+TEST(test_transports)
+{
+#define WIRE(word, name, is_near)                                                                  \
+    assert_ptr_equal(wire_find(name), &wire_##word);                                               \
+    assert_int_equal(wire_##word.near, is_near)
+#define NEAR_WIRE(word, name, what) WIRE(word, name, true);
+#define FAR_WIRE(word, name, what)  WIRE(word, name, false);
+    WIRES_NEAR(NEAR_WIRE, NEAR_WIRE)
+    WIRES_FAR(FAR_WIRE, FAR_WIRE)
+    assert_string_equal(WIRES_NEAR_WORDS, "shm,cma");
+    assert_string_equal(WIRES_FAR_WORDS, "tcp,rdma");
 }

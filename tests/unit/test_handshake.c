@@ -61,7 +61,7 @@ TEST_WITH(test_another_secret, begin, NULL)
 /* A server that says welcome without the secret. */
 TEST_WITH(test_a_false_server, begin, NULL)
 {
-    struct meet_secret other = {"not the secret"};
+    struct meet_secret other = {.bytes = "not the secret"};
     uint8_t bytes[SHAKE_BYTES_MAX];
     size_t n = 0;
 

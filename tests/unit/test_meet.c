@@ -362,7 +362,7 @@ TEST_WITH(test_secrets, begin, NULL)
     for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
         assert_int_equal(load(files[i].content, files[i].mode, &b, error), files[i].err);
         if (!files[i].err)
-            assert_int_equal(!memcmp(&a, &b, sizeof(a)), files[i].same);
+            assert_int_equal(!memcmp(a.bytes, b.bytes, sizeof(a.bytes)), files[i].same);
     }
     memset(line, 'x', sizeof(line) - 1);
     line[sizeof(line) - 1] = 0;

@@ -24,7 +24,7 @@ static void scene(struct net_lead *l, struct net_point *p, unsigned n, bool forw
         l->end.rails = rails->rails;
         for (unsigned i = 0; i < n; i++) {
             struct nic_rail *r = &rails->rails[i];
-            *r = (struct nic_rail){.kind = "iwarp", .mtu_bytes = 1500, .line_gbps = 100};
+            *r = (struct nic_rail){.protocol = NIC_IWARP, .mtu_bytes = 1500, .line_gbps = 100};
             snprintf(r->name, sizeof(r->name), "card%u:1", i);
             snprintf(r->address, sizeof(r->address), "0000:0%u:00.0", i + 1);
             snprintf(r->line_source, sizeof(r->line_source), "sysfs: 100 Gb/s of card%u:1", i);
@@ -93,10 +93,10 @@ TEST(no_sum_of_what_is_shared)
         scene(&lead, &point, 2, true, false);
         r[0].vlan = r[1].vlan = 1;
         for (unsigned i = 0; i < 2; i++)
-            strcpy(r[i].kind, "roce v2");
+            r[i].protocol = NIC_ROCE_V2;
         rates();
         assert_true(names[2].limit_gbps > 1);
-        strcpy(r[1].kind, "tcp");
+        r[1].protocol = NIC_TCP;
         rates();
         assert_true(isnan(names[2].limit_gbps));
         assert_non_null(strstr(names[2].limit_source, "VLAN"));
@@ -122,7 +122,7 @@ TEST(threads_without_a_stream_carry_nothing)
 {
     scene(&lead, &point, 1, true, false);
     for (int side = 0; side < NET_SIDES; side++) {
-        snprintf(lead.reports[side].rails.rails[0].kind, 4, "shm");
+        lead.reports[side].rails.rails[0].protocol = NIC_MEMORY;
         lead.reports[side].rails.rails[0].line_gbps = 80;
     }
     point.threads = 8;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The benchmark `net` over each wire that needs no device: what arrives is what was sent, and a peer that hangs is named. */
 #include "benches/net/lead.h"
+#include "benches/net/mover.h"
 #include "core/hw/rail.h"
 #include "net_tcp_cases.h"
 #include "tests/unit/unit.h"

@@ -397,7 +397,7 @@ TEST(test_rails_of_ports)
     };
 
     for (size_t i = 0; i < N(cases); i++) {
-        struct nic_rail r = {.kind = "roce v2", .node = 3, .mtu_bytes = 512, .line_gbps = 7};
+        struct nic_rail r = {.protocol = NIC_ROCE_V2, .node = 3, .mtu_bytes = 512, .line_gbps = 7};
         struct scratch s;
 
         scratch_open(&s);
@@ -433,7 +433,7 @@ TEST(test_tags)
                                       BOND("bond1") OF("bond1", "lower_nothing="),
               NULL);
     for (size_t i = 0; i < N(cases); i++) {
-        struct nic_rail r = {.kind = "tcp"};
+        struct nic_rail r = {.protocol = NIC_TCP};
 
         assert_int_equal(nic_has_tag(s.root, cases[i].name), cases[i].tagged);
         nic_fill(s.root, &r, cases[i].name);
@@ -443,26 +443,27 @@ TEST(test_tags)
 }
 
 static const struct framing {
-    const char *files, *name, *kind;
+    const char *files, *name;
+    enum nic_protocol protocol;
     unsigned mtu;
     double fraction; /* of the line's rate; NAN: not known */
     double gbps;
 } framings[] = {
     /* TCP without options: no segment holds more. */
-    {NIC("eth0", "01:00.0", "mlx5_core", "100000"), "eth0", "tcp", 1500, 1460. / 1538, 100},
-    {NIC("eth0", "01:00.0", "vmxnet3", "10000"), "eth0", "tcp", 1500, NAN, 0},
-    {ETH0 VLAN("eth0.7", "eth0"), "eth0.7", "tcp", 1500, 1460. / 1542, 25},
+    {NIC("eth0", "01:00.0", "mlx5_core", "100000"), "eth0", NIC_TCP, 1500, 1460. / 1538, 100},
+    {NIC("eth0", "01:00.0", "vmxnet3", "10000"), "eth0", NIC_TCP, 1500, NAN, 0},
+    {ETH0 VLAN("eth0.7", "eth0"), "eth0.7", NIC_TCP, 1500, 1460. / 1542, 25},
     /* The largest path MTU that the link can have: with its longest headers 4096 needs 4192. */
     {PORT("mlx5_0", "3b:00.0", "mlx5_core", "InfiniBand", "100 Gb/sec (4X EDR)"), "mlx5_0:1",
-     "infiniband", 4096, 4096. / (4096 + 26), 100},
+     NIC_INFINIBAND, 4096, 4096. / (4096 + 26), 100},
 #define MTU(mtu)                                                                                   \
     NIC("eth0", "3b:00.0", "mlx5_core", "25000")                                                   \
     OF("eth0", "mtu=" mtu) ROCE("mlx5_0", "mlx5_core", "100")
-    {MTU("1500"), "mlx5_0:1", "roce v2", 1024, 1024. / (1024 + 82), 25},
-    {MTU("4191"), "mlx5_0:1", "roce v2", 2048, 2048. / (2048 + 82), 25},
-    {MTU("4192"), "mlx5_0:1", "roce v2", 4096, 4096. / (4096 + 82), 25},
+    {MTU("1500"), "mlx5_0:1", NIC_ROCE_V2, 1024, 1024. / (1024 + 82), 25},
+    {MTU("4191"), "mlx5_0:1", NIC_ROCE_V2, 2048, 2048. / (2048 + 82), 25},
+    {MTU("4192"), "mlx5_0:1", NIC_ROCE_V2, 4096, 4096. / (4096 + 82), 25},
     /* An FPDU of iWARP takes 20 and 14 bytes of a segment. */
-    {RE0 "sys/class/infiniband/re0/node_type=4: RNIC", "re0:1", "iwarp", 1500, 1440. / 1538, 200},
+    {RE0 "sys/class/infiniband/re0/node_type=4: RNIC", "re0:1", NIC_IWARP, 1500, 1440. / 1538, 200},
 };
 
 TEST(test_limits_of_rails)
@@ -480,12 +481,12 @@ TEST(test_limits_of_rails)
         snprintf(names[0], sizeof(names[0]), "%s", f->name);
         assert_int_equal(nic_fill_wires(s.root, (const char(*)[NIC_NAME])names, 1, r, why, 256), 0);
         assert_string_equal(r[0].name, f->name);
-        assert_string_equal(r[0].kind, f->kind);
+        assert_int_equal(r[0].protocol, f->protocol);
         assert_int_equal(r[0].mtu_bytes, f->mtu);
-        double limit = wire_limit_gbps(r, r->kind, &load, source, sizeof(source));
+        double limit = wire_limit_gbps(r, &load, source, sizeof(source));
         if (isnan(f->fraction) ? !isnan(limit)
                                : !(fabs(limit - f->gbps / 8 * f->fraction) <
-                                   (strcmp(f->kind, "tcp") ? 2e-3 * limit : 1e-9)))
+                                   (f->protocol != NIC_TCP ? 2e-3 * limit : 1e-9)))
             fail_msg("case %zu: %g of %g (%s)", i, limit, f->gbps / 8, source);
         scratch_close(&s);
     }

@@ -258,8 +258,7 @@ TEST(test_switches)
         o->nodes[i].wire = wire("eth0", 100);
     limit_is(o, 100 * TCP, "a's eth0|100 Gb/s");
     for (unsigned i = 0; i < 4; i++) {
-        snprintf(o->nodes[i].wire.rails[0].kind, sizeof(o->nodes[i].wire.rails[0].kind),
-                 "infiniband");
+        o->nodes[i].wire.rails[0].protocol = NIC_INFINIBAND;
         o->nodes[i].wire.rails[0].mtu_bytes = 4096;
     }
     for (int narrow = 0; narrow < 2; narrow++) {

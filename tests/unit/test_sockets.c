@@ -147,7 +147,7 @@ TEST(test_flow)
 
     memset(device, 'd', sizeof(device));
     device[sizeof(device) - 1] = 0;
-    library_flow(&told, device, (struct library_least){1, 1});
+    library_flow(&told, device, (struct collective_load){1, 1});
     claims_add(&claims, &told);
     assert_string_equal(claims.claims[0].device, device);
 }
@@ -244,4 +244,24 @@ TEST(test_prove)
         assert_non_null(strstr(p.proof.text, cases[i].said));
         scratch_close(&s);
     }
+}
+
+/* The lists of backends, of which conditions of options are made, and what each says of itself. */
+TEST(test_backends)
+{
+    unsigned n = 0;
+
+#define BACKEND(symbol, word, is_own, has_batch)                                                   \
+    assert_ptr_equal(collective_find(word), &collective_##symbol);                                 \
+    assert_string_equal(collective_names[n++], word);                                              \
+    assert_int_equal(collective_##symbol.own, is_own);                                             \
+    assert_int_equal(collective_##symbol.run_batch != NULL, has_batch)
+#define OWN(symbol, word)     BACKEND(symbol, word, true, false);
+#define CALLED(symbol, word)  BACKEND(symbol, word, false, false);
+#define BATCHED(symbol, word) BACKEND(symbol, word, false, true);
+    COLLECTIVE_OWN(OWN, OWN)
+    COLLECTIVE_CALLED(CALLED, CALLED)
+    COLLECTIVE_BATCHED(BATCHED, BATCHED)
+    assert_int_equal(n, COLLECTIVE_BACKEND_COUNT);
+    assert_string_equal(COLLECTIVE_LIBRARY_WORDS, "mpi,mpi-cuda,nccl");
 }

@@ -188,7 +188,7 @@ static int tells(struct side *s)
     s->f->ops->describe(s->f, text, sizeof(text));
     SURE(strstr(text, "GID 0") && strstr(text, "MTU 512"));
     SURE(!s->f->ops->rail(s->f, &rail) && rail.mtu_bytes == 512 && rail.line_source[0]);
-    SURE(!strncmp(rail.kind, "roce v2", 7) && !strcmp(rail.name, s->f->links[0].device));
+    SURE(rail.protocol == NIC_ROCE_V2 && !strcmp(rail.name, s->f->links[0].device));
     size_t n = s->f->ops->facts(s->f, facts);
     SURE(n <= WIRE_FACTS_MAX);
     for (size_t i = 0; i < n; i++)

@@ -147,9 +147,9 @@ static int tell(struct wire_party *p)
     if (n < 3 || strcmp(facts[0].metric, "retransmits") != 0)
         return wire_fault(p, -EINVAL, "%zu facts", n);
     if (p->wire->ops->rail(p->wire, &rail) || strcmp(rail.name, "lo") != 0 ||
-        strcmp(rail.kind, "tcp") != 0 || !rail.segment_bytes || !rail.mtu_bytes)
-        return wire_fault(p, -EINVAL, "rail '%s' (%s), MTU %u, segment %u: %s", rail.name,
-                          rail.kind, rail.mtu_bytes, rail.segment_bytes, rail.text);
+        rail.protocol != NIC_TCP || !rail.segment_bytes || !rail.mtu_bytes)
+        return wire_fault(p, -EINVAL, "rail '%s' (%u), MTU %u, segment %u: %s", rail.name,
+                          rail.protocol, rail.mtu_bytes, rail.segment_bytes, rail.text);
     for (unsigned i = 0; i < p->wire->n_links; i++)
         if (strcmp(p->wire->links[i].device, "lo") != 0)
             return wire_fault(p, -EINVAL, "device '%s'", p->wire->links[i].device);

@@ -18,7 +18,7 @@ struct joiner {
     struct report report;
 };
 
-static const struct meet_secret other_secret = {"what somebody else knows"};
+static const struct meet_secret other_secret = {.bytes = "what somebody else knows"};
 
 /* Rank 0 and those that come to it; stderr of rank 0. */
 struct meeting {

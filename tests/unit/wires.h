@@ -10,7 +10,7 @@
 static inline struct nic_rail rail(const char *name, double gbps)
 {
     struct nic_rail r = {
-        .kind = "tcp", .mtu_bytes = 1500, .segment_bytes = 1460, .line_gbps = gbps};
+        .protocol = NIC_TCP, .mtu_bytes = 1500, .segment_bytes = 1460, .line_gbps = gbps};
 
     snprintf(r.name, sizeof(r.name), "%s", name);
     snprintf(r.line_source, sizeof(r.line_source),

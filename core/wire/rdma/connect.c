@@ -352,8 +352,6 @@ int rdma_address(struct wire_link *l, void *at, size_t *len)
     return 0;
 }
 
-static const char *const protocols[] = {"InfiniBand", "RoCE v1", "RoCE v2", "iWARP"};
-
 /* Can these two talk at all? */
 static int compare(const struct rdma_queue *q, size_t len)
 {
@@ -361,7 +359,7 @@ static int compare(const struct rdma_queue *q, size_t len)
     const struct rdma_address *a = &q->remote;
 
     if (len != sizeof(*a) || a->magic != ADDRESS_MAGIC || !a->piece_bytes ||
-        a->protocol > RDMA_IWARP || a->turns != q->link->window.turns)
+        a->protocol >= NIC_PROTOCOLS || a->turns != q->link->window.turns)
         return rdma_fail(w, -EPROTO, "the address of %s is damaged", q->peer);
     if (a->by_cm != rdma_of(w)->by_cm)
         return rdma_fail(w, -EOPNOTSUPP,
@@ -377,8 +375,8 @@ static int compare(const struct rdma_queue *q, size_t len)
     return rdma_fail(w, -EOPNOTSUPP,
                      "'%s' speaks %s, and %s speaks %s there: they cannot talk; choose "
                      "the GID index at both ends, or other devices",
-                     q->link->device, protocols[q->rail->protocol], q->peer,
-                     protocols[a->protocol]);
+                     q->link->device, nic_protocol_name(q->rail->protocol), q->peer,
+                     nic_protocol_name(a->protocol));
 }
 
 /* The path carries what both ends can. */
@@ -425,7 +423,7 @@ static int ready_to_receive(struct rdma_queue *q)
         .ah_attr = {.dlid = (uint16_t)q->remote.lid, .port_num = (uint8_t)rail->port},
     };
 
-    if (rail->protocol != RDMA_INFINIBAND || !rail->port_attr.lid) {
+    if (rail->protocol != NIC_INFINIBAND || !rail->port_attr.lid) {
         attr.ah_attr.is_global = 1;
         attr.ah_attr.grh.hop_limit = 64;
         attr.ah_attr.grh.sgid_index = (uint8_t)rail->gid_index;
@@ -475,7 +473,7 @@ static int choose_marks(struct rdma_queue *q)
     if (!window->turns || (!(own && own->device) && !q->remote.on_gpu) ||
         (verb != RDMA_WRITE && verb != RDMA_SEND))
         return 0;
-    if (q->rail->protocol == RDMA_IWARP)
+    if (q->rail->protocol == NIC_IWARP)
         return rdma_fail(w, -EOPNOTSUPP,
                          "latency of '%s' with memory of a GPU takes immediate data, and '%s' is "
                          "iWARP, which has none: use read",

@@ -169,12 +169,12 @@ static int rdma_gid_choose(struct wire *w, struct rdma_rail *rail,
         }
     }
     if (rail->own->device->transport_type == IBV_TRANSPORT_IWARP)
-        rail->protocol = RDMA_IWARP;
+        rail->protocol = NIC_IWARP;
     else if (rail->port_attr.link_layer != IBV_LINK_LAYER_ETHERNET)
-        rail->protocol = RDMA_INFINIBAND;
+        rail->protocol = NIC_INFINIBAND;
     else
-        rail->protocol = g->gid_type == IBV_GID_TYPE_ROCE_V2 ? RDMA_ROCE_2 : RDMA_ROCE_1;
-    rail->vlan = (rail->protocol == RDMA_ROCE_1 || rail->protocol == RDMA_ROCE_2) && has_tag(w, g);
+        rail->protocol = g->gid_type == IBV_GID_TYPE_ROCE_V2 ? NIC_ROCE_V2 : NIC_ROCE_V1;
+    rail->vlan = (rail->protocol == NIC_ROCE_V1 || rail->protocol == NIC_ROCE_V2) && has_tag(w, g);
     return 0;
 }
 
@@ -182,22 +182,22 @@ static int rdma_gid_choose(struct wire *w, struct rdma_rail *rail,
  * the channel's address at this end. RoCE, or InfiniBand without LIDs */
 static bool rdma_gid_in_use(const struct rdma_rail *rail)
 {
-    return rail->protocol != RDMA_IWARP &&
-           (rail->protocol != RDMA_INFINIBAND || !rail->port_attr.lid);
+    return rail->protocol != NIC_IWARP &&
+           (rail->protocol != NIC_INFINIBAND || !rail->port_attr.lid);
 }
 
 static void rdma_gid_text(const struct rdma_rail *rail, char *text, size_t len)
 {
     char address[INET6_ADDRSTRLEN];
 
-    if (rail->protocol == RDMA_IWARP)
+    if (rail->protocol == NIC_IWARP)
         snprintf(text, len, "iWARP");
     else if (!rdma_gid_in_use(rail))
         snprintf(text, len, "LID %u", rail->port_attr.lid);
     else
         snprintf(text, len, "GID %u (%s, %s)", rail->gid_index,
-                 type_name(rail->protocol == RDMA_ROCE_2   ? IBV_GID_TYPE_ROCE_V2
-                           : rail->protocol == RDMA_ROCE_1 ? IBV_GID_TYPE_ROCE_V1
+                 type_name(rail->protocol == NIC_ROCE_V2   ? IBV_GID_TYPE_ROCE_V2
+                           : rail->protocol == NIC_ROCE_V1 ? IBV_GID_TYPE_ROCE_V1
                                                            : IBV_GID_TYPE_IB),
                  gid_address(&rail->gid, address));
 }
@@ -292,25 +292,16 @@ static int choose_mtu(struct wire *w, struct rdma_rail *rail)
     return 0;
 }
 
-static const char *const protocols[] = {[RDMA_INFINIBAND] = "infiniband",
-                                        [RDMA_ROCE_1] = "roce v1",
-                                        [RDMA_ROCE_2] = "roce v2",
-                                        [RDMA_IWARP] = "iwarp"};
-
-/* "roce v2, rxe": the protocol first, then what the device is where that is not a plain adapter. */
 static void describe(const struct rdma_rail *rail, struct nic_rail *out)
 {
     char gid[96];
-    const char *what = rail->software                        ? rail->software
-                       : !strcmp(rail->driver, "vmw_pvrdma") ? "PVRDMA"
-                       : rail->is_function                   ? "SR-IOV function"
-                                                             : "";
 
-    *out = (struct nic_rail){
-        .node = rdma_sysfs_node(rail), .mtu_bytes = rail->mtu_bytes, .vlan = rail->vlan};
+    *out = (struct nic_rail){.node = rdma_sysfs_node(rail),
+                             .protocol = (uint8_t)rail->protocol,
+                             .mtu_bytes = rail->mtu_bytes,
+                             .ipv6 = rail->protocol == NIC_ROCE_V2 && !is_v4(&rail->gid),
+                             .vlan = rail->vlan};
     snprintf(out->name, sizeof(out->name), "%.48s:%u", rail->device, rail->port);
-    snprintf(out->kind, sizeof(out->kind), "%s%s%s", protocols[rail->protocol], *what ? ", " : "",
-             what);
     if (rdma_gid_in_use(rail))
         out->gid = (uint16_t)(rail->gid_index + 1);
     rdma_gid_text(rail, gid, sizeof(gid));
@@ -320,7 +311,7 @@ static void describe(const struct rdma_rail *rail, struct nic_rail *out)
 
 static int check_verb(struct wire *w, const struct rdma_rail *rail)
 {
-    if (rail->protocol != RDMA_IWARP)
+    if (rail->protocol != NIC_IWARP)
         return 0;
     if (w->options.rdma.verb == RDMA_WRITE_IMM)
         return rdma_fail(w, -EOPNOTSUPP,
@@ -344,7 +335,7 @@ static int finish(struct wire *w, struct rdma_rail *rail)
         err = choose_mtu(w, rail);
     if (err)
         return err;
-    r->by_cm |= rail->protocol == RDMA_IWARP;
+    r->by_cm |= rail->protocol == NIC_IWARP;
     rail->context = rail->own;
     if (r->by_cm && (err = rdma_cm_open(w, rail)) != 0)
         return err;

@@ -114,7 +114,7 @@ static int access_of(const struct wire *w, const struct rdma_rail *rail, enum wi
 {
     enum rdma_verb verb = (enum rdma_verb)w->options.rdma.verb;
     bool writes = verb == RDMA_WRITE || verb == RDMA_WRITE_IMM ||
-                  (verb == RDMA_READ && rail->protocol == RDMA_IWARP);
+                  (verb == RDMA_READ && rail->protocol == NIC_IWARP);
     int relaxed = w->options.rdma.relaxed ? IBV_ACCESS_RELAXED_ORDERING : 0;
 
     if (!(sides & WIRE_IN))

@@ -162,9 +162,14 @@ size_t rdma_facts(struct wire *w, struct wire_fact *facts)
 void rdma_describe(struct wire *w, char *text, size_t len)
 {
     const struct rdma_rail *rail = &rdma_of(w)->rails[0];
-    bool lid = rail->protocol == RDMA_INFINIBAND && rail->port_attr.lid;
+    bool lid = rail->protocol == NIC_INFINIBAND && rail->port_attr.lid;
+    const char *what = rail->software                        ? rail->software
+                       : !strcmp(rail->driver, "vmw_pvrdma") ? "PVRDMA"
+                       : rail->is_function                   ? "SR-IOV function"
+                                                             : "";
 
-    snprintf(text, len, "%s, %s %u, MTU %u", w->rails[0].kind, lid ? "LID" : "GID",
+    snprintf(text, len, "%s%s%s, %s %u, MTU %u", nic_protocol_name(rail->protocol),
+             *what ? ", " : "", what, lid ? "LID" : "GID",
              lid ? rail->port_attr.lid : rail->gid_index, w->rails[0].mtu_bytes);
 }
 

@@ -37,8 +37,6 @@
 #define RDMA_YIELD        64 /* of a stream: empty polls between two offers of the CPU to others */
 #define RDMA_SLEEP_NS     100000000u /* between two looks at events */
 
-enum rdma_protocol { RDMA_INFINIBAND, RDMA_ROCE_1, RDMA_ROCE_2, RDMA_IWARP };
-
 struct rdma_rail {
     char device[48];
     unsigned port;
@@ -48,7 +46,7 @@ struct rdma_rail {
     struct ibv_pd *pd;
     struct ibv_device_attr attr;
     struct ibv_port_attr port_attr;
-    enum rdma_protocol protocol;
+    enum nic_protocol protocol;
     const char *software; /* "rxe", "siw", NULL */
     char driver[24];      /* "mlx5_core", "vmw_pvrdma", "rxe" */
     bool is_function;     /* SR-IOV virtual function */

@@ -72,7 +72,7 @@ static unsigned choose_signal(const struct wire_rdma_options *p, const struct rd
  */
 static bool takes_credits(const struct rdma_queue *q)
 {
-    return rdma_wire_of(q)->options.rdma.verb == RDMA_SEND && q->rail->protocol == RDMA_IWARP &&
+    return rdma_wire_of(q)->options.rdma.verb == RDMA_SEND && q->rail->protocol == NIC_IWARP &&
            !q->link->window.turns;
 }
 
@@ -286,7 +286,7 @@ int rdma_window_prepare(struct rdma_queue *q)
         q->marks_mask = 2 * q->marks_mask + 1;
     q->marks = xcalloc(q->marks_mask + 1, sizeof(*q->marks));
     const struct rdma_region *any = in ? in : out;
-    if (q->rail->protocol == RDMA_IWARP && any) {
+    if (q->rail->protocol == NIC_IWARP && any) {
         q->nothing = (struct ibv_sge){.addr = any->at, .lkey = any->mr->lkey};
         q->n_nothing = 1;
     }

@@ -262,8 +262,9 @@ int tcp_find_rails(struct wire *w, const struct tcp_route *route)
     freeifaddrs(all);
     for (unsigned i = first; i < w->n_rails && !err; i++) {
         struct nic_rail *rail = &w->rails[i];
-        *rail = (struct nic_rail){
-            .node = -1, .kind = "tcp", .ipv6 = tcp_of(w)->rails[i].address.ss_family == AF_INET6};
+        *rail = (struct nic_rail){.node = -1,
+                                  .protocol = NIC_TCP,
+                                  .ipv6 = tcp_of(w)->rails[i].address.ss_family == AF_INET6};
         snprintf(rail->name, sizeof(rail->name), "%s", tcp_of(w)->rails[i].interface);
         rail->mtu_bytes = mtu_of(rail->name);
         nic_fill(NULL, rail, rail->name);

@@ -87,6 +87,40 @@ const char *argument_value(const char *arguments, const char *name, size_t *len)
     return NULL;
 }
 
+struct text_count text_count(size_t n, const char *thing)
+{
+    size_t len = strlen(thing);
+    const char *last = thing + (len ? len - 1 : 0), *before = thing + (len > 1 ? len - 2 : 0);
+    bool hisses = *last == 's' || *last == 'x' || !strcmp(before, "ch") || !strcmp(before, "sh");
+    struct text_count count;
+
+    snprintf(count.text, sizeof(count.text), "%zu %s%s", n, thing,
+             n == 1   ? ""
+             : hisses ? "es"
+                      : "s");
+    return count;
+}
+
+void text_list(struct buffer *b, const char *const *names, size_t n, size_t most,
+               const char *between)
+{
+    size_t named = n > most && n - most > 1 ? most : n;
+    bool clauses = *between == ';';
+    char more[48];
+
+    buffer_add(b, "", 0);
+    for (size_t i = 0; i < named; i++) {
+        bool last = i && i + 1 == n && !clauses;
+
+        buffer_text(b, !i ? "" : last ? " and " : between);
+        buffer_text(b, names[i]);
+    }
+    if (named == n)
+        return;
+    snprintf(more, sizeof(more), "%s and %zu more", clauses ? ";" : "", n - named);
+    buffer_text(b, more);
+}
+
 int file_read(const char *path, size_t max, struct buffer *b)
 {
     char chunk[65536];

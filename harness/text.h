@@ -26,6 +26,20 @@ const char *text_last_line(const char *text, char *line, size_t len);
  * there. `name` is the option's or the column's: '-' and '_' are the same. */
 const char *argument_value(const char *arguments, const char *name, size_t *len);
 
+/* ---- Counts and lists in sentences ---- */
+
+/* "1 case", "3 cases", "2 launches". It lives as long as the expression that it stands in:
+ * printf("%s", text_count(n, "case").text). */
+struct text_count {
+    char text[96];
+};
+struct text_count text_count(size_t n, const char *thing);
+
+/* Adds "a", "a and b", "a, b and c", and of many names the first `most` and "... and 5 more", never
+ * "and 1 more". `between` is ", ", or "; " where the names are clauses: "a; b; and 5 more". */
+void text_list(struct buffer *b, const char *const *names, size_t n, size_t most,
+               const char *between);
+
 /* The whole file as a buffer. 0, -errno, or -EFBIG over `max` bytes. */
 int file_read(const char *path, size_t max, struct buffer *b);
 

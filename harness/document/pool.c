@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "core/alloc.h"
+#include "harness/text.h"
 
 /* With AddressSanitizer each has a block of its own, or a write behind one would only hit the
  * next. */
@@ -61,6 +62,22 @@ const char *pool_text(struct pool *pool, const char *format, ...)
     vsnprintf(text, size, format, args);
     va_end(args);
     return text;
+}
+
+const char *pool_list(struct pool *pool, const char *const *names, size_t n, size_t most,
+                      const char *between)
+{
+    struct buffer b = {0};
+
+    text_list(&b, names, n, most, between);
+    const char *list = pool_text(pool, "%s", b.text);
+    buffer_release(&b);
+    return list;
+}
+
+const char *pool_join(struct pool *pool, const char *list, const char *between, const char *item)
+{
+    return !*item ? list : !*list ? item : pool_text(pool, "%s%s%s", list, between, item);
 }
 
 void pool_release(struct pool *pool)

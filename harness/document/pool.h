@@ -14,6 +14,11 @@ struct pool {
 void *pool_alloc(struct pool *pool, size_t n, size_t width); /* zeroed */
 const char *pool_text(struct pool *pool, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* text_list() of harness/text.h as a text of the pool. */
+const char *pool_list(struct pool *pool, const char *const *names, size_t n, size_t most,
+                      const char *between);
+/* Both with `between` between them; either may be "". */
+const char *pool_join(struct pool *pool, const char *list, const char *between, const char *item);
 void pool_release(struct pool *pool);
 
 #endif

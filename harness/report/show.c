@@ -8,6 +8,7 @@
 
 #include "core/units.h"
 #include "harness/report/described.h"
+#include "harness/text.h"
 
 #define MS_FROM_US 1e5 /* where us become ms */
 
@@ -22,7 +23,7 @@ const char *show_short(struct pool *pool, double value)
 
 const char *show_count(struct pool *pool, size_t n, const char *thing)
 {
-    return pool_text(pool, "%zu %s%s", n, thing, n == 1 ? "" : "s");
+    return pool_text(pool, "%s", text_count(n, thing).text);
 }
 
 struct show_scale show_scale(double value, const char *unit)
@@ -112,7 +113,7 @@ bool show_tells_apart(const struct report_bench *b, const struct report_case *c,
 
 const char *show_joined(struct pool *pool, const char *list, const char *item)
 {
-    return !*item ? list : !*list ? item : pool_text(pool, "%s, %s", list, item);
+    return pool_join(pool, list, ", ", item);
 }
 
 /* ---- What several runs, or launches, say of one thing ---- */
@@ -152,7 +153,7 @@ const char *shares_text(struct pool *pool, const char *const *texts, size_t n, c
             in_others += many;
         }
     }
-    return others ? pool_text(pool, "%s, %zu other%s in %zu", list, others, others == 1 ? "" : "s",
-                              in_others)
-                  : list;
+    return others
+               ? pool_text(pool, "%s, %s in %zu", list, text_count(others, "other").text, in_others)
+               : list;
 }

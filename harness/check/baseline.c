@@ -12,6 +12,7 @@
 #include "harness/check/check.h"
 #include "harness/compare/pairs.h"
 #include "harness/history/history_db.h"
+#include "harness/report/show.h"
 #include "harness/store/run_folder.h"
 #include "harness/text.h"
 
@@ -44,12 +45,6 @@ static void init_baseline(struct baseline *b)
     b->names = pool_alloc(&b->pool, b->choice.n, sizeof(*b->names));
 }
 
-static void add_baseline(struct baseline *b, const char *path, const char *name)
-{
-    b->paths[b->n] = pool_text(&b->pool, "%s", path);
-    b->names[b->n++] = pool_text(&b->pool, "%s", name);
-}
-
 /* ---- run folders: a history in memory ---- */
 
 static bool is_same(const char *x, const char *y)
@@ -59,42 +54,29 @@ static bool is_same(const char *x, const char *y)
     return !stat(x, &a) && !stat(y, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* Folders of runs that are no baseline. */
-struct left_out {
-    size_t n;
-    char names[512]; /* "n3 (interrupted), n4 (of host two)"; the first few */
-};
-
-static void leave_out(struct left_out *list, const char *name, const char *what, const char *which)
-{
-    size_t used = strlen(list->names);
-
-    if (list->n++ < NAMED_MAX)
-        snprintf(list->names + used, sizeof(list->names) - used, "%s%.40s (%s%.40s)",
-                 used ? ", " : "", name, what, which);
-}
-
-/* Only those that were measured to their end: what a baseline lacks would not be missed. What
- * run.json does not say is the same as anything. */
-static bool is_baseline(const struct baseline_search *f, const struct run_folder *folder,
-                        struct left_out *list)
+/* Why that run is no baseline: "n3 (interrupted)", "n4 (of host two)"; NULL: it is one. Only those
+ * that were measured to their end are: what a baseline lacks would not be missed. What run.json does
+ * not say is the same as anything. */
+static const char *why_not(const struct baseline_search *f, const struct run_folder *folder)
 {
     const struct history_run own = history_run_of(&f->run), r = history_run_of(folder);
     const char *state = json_string_value(json_object_get(folder->meta, "state"));
+    bool whole = !state || !strcmp(state, "complete"), here = !strcmp(r.host, own.host);
 
-    if (state && strcmp(state, "complete") != 0)
-        leave_out(list, r.name, "", state);
-    else if (strcmp(r.host, own.host) != 0)
-        leave_out(list, r.name, "of host ", r.host);
-    else if (strcmp(r.suite, own.suite) != 0)
-        leave_out(list, r.name, "of suite ", r.suite);
-    else
-        return true;
-    return false;
+    if (whole && here && !strcmp(r.suite, own.suite))
+        return NULL;
+    return pool_text(&f->b->pool, "%.40s (%s%.40s)", r.name,
+                     !whole  ? ""
+                     : !here ? "of host "
+                             : "of suite ",
+                     !whole  ? state
+                     : !here ? r.host
+                             : r.suite);
 }
 
+/* list: of the runs that are left out; "": none is. */
 static int choose_folders(struct baseline_search *f, struct history_db *db,
-                          const struct run_paths *paths, const struct left_out *list)
+                          const struct run_paths *paths, const char *list)
 {
     const struct history_run run = history_run_of(&f->run);
     struct baseline *b = f->b;
@@ -104,42 +86,39 @@ static int choose_folders(struct baseline_search *f, struct history_db *db,
     if (err)
         return err;
     init_baseline(b);
-    for (size_t i = 0; i < b->choice.n; i++) {
-        const char *path = paths->all[b->choice.runs[i].id - 1];
+    for (; b->n < b->choice.n; b->n++) {
+        const char *path = pool_text(&b->pool, "%s", paths->all[b->choice.runs[b->n].id - 1]);
         const char *slash = strrchr(path, '/');
 
-        add_baseline(b, path, slash && slash[1] ? slash + 1 : path);
+        b->paths[b->n] = path;
+        b->names[b->n] = slash && slash[1] ? slash + 1 : path;
     }
-    if (!b->n) {
-        if (!list->n)
-            return fail(f, -EINVAL,
-                        "'%s' holds no run but '%s' itself: name another run, or a folder of runs",
-                        f->asked->spec, f->asked->run);
-        return fail(
-            f, -EINVAL,
-            "'%.400s' holds no complete run of host '%.60s' and suite '%.60s': %s; plumb run "
-            "--resume goes on with a run; plumb compare holds runs of two machines against "
-            "each other",
-            f->asked->spec, history_run_of(&f->run).host, history_run_of(&f->run).suite,
-            list->names);
-    }
+    if (!b->n && !*list)
+        return fail(f, -EINVAL,
+                    "'%s' holds no run but '%s' itself: name another run, or a folder of runs",
+                    f->asked->spec, f->asked->run);
+    if (!b->n)
+        return fail(f, -EINVAL,
+                    "'%.400s' holds no complete run of host '%.60s' and suite '%.60s': %s; plumb "
+                    "run --resume goes on with a run; plumb compare holds runs of two machines "
+                    "against each other",
+                    f->asked->spec, run.host, run.suite, list);
     b->text = b->n == 1 ? pool_text(&b->pool, "one run, '%s'", b->paths[0])
                         : pool_text(&b->pool, "%zu runs in '%s'", b->n, f->asked->spec);
     b->against = pool_text(&b->pool, b->n == 1 ? "'%s'" : "the runs in '%s'",
                            b->n == 1 ? b->paths[0] : f->asked->spec);
-    if (list->n)
-        b->text = pool_text(&b->pool, "%s; left out: %s", b->text, list->names);
-    if (list->n > NAMED_MAX)
-        b->text = pool_text(&b->pool, "%s and %zu more", b->text, list->n - NAMED_MAX);
+    if (*list)
+        b->text = pool_text(&b->pool, "%s; left out: %s", b->text, list);
     return 0;
 }
 
 static int find_folders(struct baseline_search *f)
 {
     struct run_paths paths = {0};
-    struct left_out list = {0};
     int err = run_paths_add(&paths, f->asked->spec, f->error, f->len);
     struct history_db *db = err ? NULL : history_db_open_memory(&err, f->error, f->len);
+    const char **list = pool_alloc(&f->b->pool, paths.n, sizeof(*list));
+    size_t n = 0;
 
     /* Run number i of the paths has the id i + 1. */
     for (size_t i = 0; !err && i < paths.n; i++) {
@@ -148,30 +127,21 @@ static int find_folders(struct baseline_search *f)
         if (is_same(paths.all[i], f->asked->run))
             continue;
         err = run_folder_load(paths.all[i], &folder, f->error, f->len);
-        if (!err && is_baseline(f, &folder, &list))
+        list[n] = err ? NULL : why_not(f, &folder);
+        if (list[n])
+            n++;
+        else if (!err)
             err = history_db_add_folder(db, &folder, (int64_t)i + 1, f->error, f->len);
         run_folder_release(&folder);
     }
     if (!err)
-        err = choose_folders(f, db, &paths, &list);
+        err = choose_folders(f, db, &paths, pool_list(&f->b->pool, list, n, NAMED_MAX, ", "));
     history_db_close(db);
     run_paths_release(&paths);
     return err;
 }
 
 /* ---- the history ---- */
-
-static int restore(struct baseline_search *f, struct history_db *db, const struct history_run *run)
-{
-    const char *folder = pool_text(&f->b->pool, "%s/%zu", f->b->folder, f->b->n);
-
-    if (mkdir(folder, 0700))
-        return fail(f, -errno, "cannot make a folder '%s': %s", folder, strerror(errno));
-    int err = history_db_restore(db, run->id, folder, f->error, f->len);
-    if (!err)
-        add_baseline(f->b, folder, run->name);
-    return err;
-}
 
 /* Why the history has no baseline for this run, and what to do. */
 static void advise(struct baseline_search *f, struct history_db *db, const struct history_run *run,
@@ -224,71 +194,65 @@ static void advise(struct baseline_search *f, struct history_db *db, const struc
                               b->advice, n_elsewhere, elsewhere);
 }
 
-static int take_all(struct baseline_search *f, struct history_db *db, struct history_choice *c)
+static int take_runs(struct baseline_search *f, struct history_db *db)
 {
+    const struct history_run run = history_run_of(&f->run);
     struct baseline *b = f->b;
+    struct history_choice *c = &b->choice;
+    const struct history_sieve sieve = {.most = b->runs_most, .steal_limit = f->asked->steal_limit};
     const char *last = "";
-    int err = scratch_make(&b->folder, f->error, f->len);
+    int err = history_db_choose(db, &run, &sieve, c, f->error, f->len);
 
+    if (!err && !c->n_level) {
+        advise(f, db, &run, c->n_taken);
+        return 0;
+    }
+    if (!err)
+        err = scratch_make(&b->folder, f->error, f->len);
     init_baseline(b);
-    for (size_t i = 0; !err && i < c->n; i++) {
-        err = restore(f, db, &c->runs[i]);
-        if (c->roles[0].runs[i] == PAIRS_LEVEL)
-            last = c->runs[i].name;
+    for (; !err && b->n < c->n; b->n++) {
+        const char *folder = pool_text(&b->pool, "%s/%zu", b->folder, b->n);
+
+        b->paths[b->n] = folder;
+        b->names[b->n] = pool_text(&b->pool, "%s", c->runs[b->n].name);
+        if (c->roles[0].runs[b->n] == PAIRS_LEVEL)
+            last = b->names[b->n];
+        err = mkdir(folder, 0700)
+                  ? fail(f, -errno, "cannot make a folder '%s': %s", folder, strerror(errno))
+                  : history_db_restore(db, c->runs[b->n].id, folder, f->error, f->len);
     }
     if (err)
         return err;
-    b->text = pool_text(&b->pool, "%zu run%s of the history '%s', %s%s", c->n_level,
-                        c->n_level == 1 ? "" : "s", f->asked->history,
-                        c->n_level == 1 ? "" : "the last is ", last);
+    b->text =
+        pool_text(&b->pool, "%s of the history '%s', %s%s", show_count(&b->pool, c->n_level, "run"),
+                  f->asked->history, c->n_level == 1 ? "" : "the last is ", last);
     b->against = c->n_level == 1 ? "the last good night"
                                  : pool_text(&b->pool, "the last %zu good nights", c->n_level);
     if (c->n_anchor)
         b->text = pool_text(&b->pool, "%s; and the first %zu", b->text, c->n_anchor);
     /* The newest are what the level stands on. */
     for (size_t i = c->n_accepted > TOLD_MAX ? c->n_accepted - TOLD_MAX : 0; i < c->n_accepted; i++)
-        f->b->text = pool_text(&f->b->pool, "%s; accepted: %s", f->b->text,
-                               history_acceptance_text(&f->b->pool, &c->accepted[i]));
+        b->text = pool_text(&b->pool, "%s; accepted: %s", b->text,
+                            history_acceptance_text(&b->pool, &c->accepted[i]));
     if (c->n_taken)
         b->text = pool_text(&b->pool, "%s; %zu more left out, as " STEAL_WHY " in all repetitions",
                             b->text, c->n_taken);
     return 0;
 }
 
-static int take_runs(struct baseline_search *f, struct history_db *db)
+static int find_history(struct baseline_search *f)
 {
-    const struct history_sieve sieve = {.most = f->b->runs_most,
-                                        .steal_limit = f->asked->steal_limit};
     const struct history_run r = history_run_of(&f->run);
-    struct history_choice *c = &f->b->choice;
-    int err = history_db_choose(db, &r, &sieve, c, f->error, f->len);
-
-    if (!err && c->n_level)
-        return take_all(f, db, c);
-    if (!err)
-        advise(f, db, &r, c->n_taken);
-    return err;
-}
-
-static int count_of(struct baseline_search *f)
-{
     const char *colon = strchr(f->asked->spec, ':');
     uint64_t count = BASELINE_LAST;
+    int err = 0;
 
     if (colon && (units_parse_u64(colon + 1, &count) || !count || count > HISTORY_WHOLE_RUNS))
         return fail(f, -EINVAL,
                     "--baseline '%s': how many runs of the history? 1 to %d, such as history:%d",
                     f->asked->spec, HISTORY_WHOLE_RUNS, BASELINE_LAST);
     f->b->runs_most = count;
-    return 0;
-}
-
-static int find_history(struct baseline_search *f)
-{
-    const struct history_run r = history_run_of(&f->run);
-    int err = count_of(f);
-    struct history_db *db =
-        err ? NULL : history_db_open(f->asked->history, false, &err, f->error, f->len);
+    struct history_db *db = history_db_open(f->asked->history, false, &err, f->error, f->len);
 
     if (db) {
         err = take_runs(f, db);

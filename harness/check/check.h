@@ -175,14 +175,6 @@ void sight_make(struct sight *s, const struct gate *g, const struct sight_asked 
 
 /* ---- The gate's sentences: the same on the terminal and in every file (words.c) ---- */
 
-/* The figures of a case that was held against a baseline; "" where they cannot be told. */
-struct words_figures {
-    const char *ratio;      /* "0.948 (0.941 to 0.955)" */
-    const char *proof;      /* "p 2e-07" */
-    const char *detectable; /* "1.2 %" */
-};
-struct words_figures words_figures(struct pool *pool, const struct pair *pair);
-
 const char *words_percent(struct pool *pool, double share); /* 0.05: "5 %" */
 const char *words_loss(struct pool *pool, double share);    /* rounded up: 0.0502: "5.1 %" */
 

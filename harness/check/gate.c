@@ -208,22 +208,15 @@ void gate_make(struct gate *g, struct pairs *p, const struct gate_options *optio
     judge(g);
 }
 
-static bool is_among(const char *key, const char *const *keys, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (!strcmp(keys[i], key))
-            return true;
-    return false;
-}
-
 void gate_accept(struct gate *g, const char *const *keys, size_t n_keys)
 {
     for (size_t i = 0; i < g->n; i++) {
         struct gate_case *c = &g->cases[i];
-        bool likely = c->pair->state == PAIR_READY && c->pair->decide.likely;
+        bool likely = c->pair->state == PAIR_READY && c->pair->decide.likely, asked = !n_keys;
 
-        if ((c->state > GATE_REFUSED && !likely) ||
-            (n_keys && !is_among(c->pair->key, keys, n_keys)))
+        for (size_t k = 0; k < n_keys; k++)
+            asked = asked || !strcmp(keys[k], c->pair->key);
+        if ((c->state > GATE_REFUSED && !likely) || !asked)
             continue;
         c->state = GATE_ACCEPTED;
         c->text = pool_text(&g->p->report.pool, "accepted: %s", c->text);

@@ -1,222 +1,179 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The verdict as JSON: see check.h, and docs/check.md for the keys. null is what cannot be told.
  */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/program.h"
 #include "harness/check/check.h"
-#include "harness/compare/compare.h"
+#include "harness/document/record.h"
 
-#define CHECK_JSON_SCHEMA 2
+#define CHECK_JSON_SCHEMA 3
 
-#define DIGITS 12 /* of a figure: 0.05, and not 0.050000000000000003 */
+#define ADD(pool, object, fields)                                                                  \
+    record_json(pool, object, fields, sizeof(fields) / sizeof(*(fields)))
 
-static json_t *number(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
-/* Bytes that are no UTF-8 would be refused by jansson. */
-static json_t *text(const struct check_result *r, const char *from)
-{
-    return json_string(view_printable(&r->gate.p->report.pool, from));
-}
-
-static json_t *run_json(const struct check_result *r)
+static json_t *run_json(struct pool *pool, const struct check_result *r)
 {
     const json_t *meta = r->gate.p->report.runs[r->gate.p->n_a].meta;
     const json_t *host = json_object_get(json_object_get(meta, "machine"), "host");
-    static const char *const keys[] = {"run", "suite", "started_utc", "version", "commit", "state"};
+    static const char *const keys[] = {"suite", "started_utc", "version", "commit", "state"};
     json_t *o = json_object();
+    const struct record_field named[] = {
+        record_text("path", r->run),
+        record_text("name", json_string_value(json_object_get(meta, "run"))),
+        record_text("host", json_string_value(json_object_get(host, "hostname")))};
 
-    json_object_set_new(o, "path", text(r, r->run));
-    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
-        const char *value = json_string_value(json_object_get(meta, keys[i]));
-
-        json_object_set_new(o, i ? keys[i] : "name", value ? text(r, value) : json_null());
-    }
-    const char *name = json_string_value(json_object_get(host, "hostname"));
-    json_object_set_new(o, "host", name ? text(r, name) : json_null());
+    ADD(pool, o, named);
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+        json_object_set_new(o, keys[i],
+                            json_text(pool, json_string_value(json_object_get(meta, keys[i]))));
     return o;
 }
 
-/* cases: null where it is all of them. */
-static json_t *acceptance_json(const struct check_result *r, const struct history_acceptance *a)
+static json_t *baseline_json(struct pool *pool, const struct baseline *b)
 {
-    json_t *keys = a->n_keys ? json_array() : json_null();
-
-    for (size_t i = 0; i < a->n_keys; i++)
-        json_array_append_new(keys, text(r, a->keys[i]));
-    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "run", a->run ? text(r, a->run) : json_null(),
-                     "reason", *a->reason ? text(r, a->reason) : json_null(), "by",
-                     *a->by ? text(r, a->by) : json_null(), "at_utc", text(r, a->at_utc), "cases",
-                     keys);
-}
-
-static json_t *baseline_json(const struct check_result *r)
-{
-    const struct baseline *b = r->baseline;
-    json_t *o = json_pack("{s:o, s:[], s:[], s:[]}", "what", text(r, b->text), "runs", "anchors",
-                          "accepted");
+    json_t *o = json_pack("{s:o, s:[], s:[], s:[]}", "what", json_text(pool, b->text), "runs",
+                          "anchors", "accepted");
 
     for (size_t i = 0; i < b->n; i++) {
         enum pairs_role role = b->choice.roles[0].runs[i];
 
         if (role != PAIRS_NO_PART)
             json_array_append_new(json_object_get(o, role == PAIRS_LEVEL ? "runs" : "anchors"),
-                                  text(r, b->names[i]));
+                                  json_text(pool, b->names[i]));
     }
     for (size_t i = 0; i < b->choice.n_accepted; i++)
         json_array_append_new(json_object_get(o, "accepted"),
-                              acceptance_json(r, &b->choice.accepted[i]));
+                              history_acceptance_json(pool, &b->choice.accepted[i]));
     return o;
 }
 
-/* null: it was not asked for, or could not be done. */
-static json_t *kept_json(const struct check_result *r)
+static json_t *case_json(struct pool *pool, const struct gate *g, const struct gate_case *of)
 {
-    const struct check_kept *k = &r->kept;
-
-    if (!k->done)
-        return json_null();
-    return json_pack("{s:b, s:b, s:o}", "good", (int)k->judged.good, "taken", (int)k->taken,
-                     "accepted",
-                     k->judged.acceptance ? acceptance_json(r, &k->acceptance) : json_null());
-}
-
-static json_t *counts_json(const struct gate *g)
-{
+    const struct pair *pair = of->pair;
+    const struct decide_case *c = &pair->decide;
     json_t *o = json_object();
+    const struct record_field fields[] = {
+        record_text("key", pair->key),
+        record_text("label", pair->label),
+        record_text("pipe", pair->pipe),
+        record_text("bench", pair->bench->name),
+        record_text("metric", pair->c->metric),
+        record_text("unit", pair->c->unit),
+        record_text("state", gate_state_name(of->state)),
+        record_text("sentence", of->text),
+        record_text("differs", pair->differs ? pair->differs : ""),
+        record_text("code", pair->code)};
+    /* a: the baseline; b: the run; named as by plumb compare */
+    const struct record_field figures[] = {
+        record_text("verdict", decision_name(c->decision)),
+        record_text("judged_by", decide_figure_name(c->judged_by)),
+        record_yes("proven", c->proven),
+        record_yes("beyond", c->beyond),
+        record_text("doubt", decide_obstacle_name(c->obstacle)),
+        record_yes("slipped", c->slipped),
+        record_yes("likely", c->likely),
+        record_number("a_value", c->a_value),
+        record_number("b_value", c->b_value),
+        record_number("ratio", c->ratio),
+        record_number("ratio_low", c->low),
+        record_number("ratio_high", c->high),
+        record_number("p_worse", c->p_worse),
+        record_number("p_better", c->p_better),
+        record_number("detectable_loss", c->detectable),
+        record_number("margin", c->margin),
+        record_number("anchor_ratio", c->anchor_ratio),
+        record_number("anchor_low", c->anchor_low),
+        record_number("anchor_high", c->anchor_high),
+        record_number("median_ratio",
+                      c->judged_by == DECIDE_BY_MEDIAN ? c->ratio : c->median_ratio),
+        record_number("a_sustained", c->sustained_a),
+        record_number("b_sustained", c->sustained_b),
+        c->more_launches ? record_count("more", c->more_launches) : record_missing("more"),
+        record_text("more_of", c->by_runs ? "runs" : "launches")};
 
-    for (int s = 0; s < GATE_STATES; s++)
-        json_object_set_new(o, gate_state_name((enum gate_state)s),
-                            json_integer((json_int_t)g->counts[s]));
+    ADD(pool, o, fields);
+    if (pair->state == PAIR_READY && !g->options.first)
+        ADD(pool, o, figures);
     return o;
-}
-
-static void add_figures(json_t *o, const struct decide_case *c)
-{
-    const struct {
-        const char *key;
-        double value;
-    } numbers[] = {{"baseline", c->a_value},
-                   {"value", c->b_value},
-                   {"ratio", c->ratio},
-                   {"ratio_low", c->low},
-                   {"ratio_high", c->high},
-                   {"p_worse", c->p_worse},
-                   {"p_better", c->p_better},
-                   {"detectable_loss", c->detectable},
-                   {"margin", c->margin},
-                   {"anchor_ratio", c->anchor_ratio},
-                   {"anchor_low", c->anchor_low},
-                   {"anchor_high", c->anchor_high},
-                   {"median_ratio", c->judged_by == DECIDE_BY_MEDIAN ? c->ratio : c->median_ratio},
-                   {"baseline_sustained", c->sustained_a},
-                   {"sustained", c->sustained_b}};
-
-    json_object_set_new(o, "decision", json_string(decision_name(c->decision)));
-    json_object_set_new(o, "judged_by", json_string(decide_figure_name(c->judged_by)));
-    json_object_set_new(o, "proven", json_boolean(c->proven));
-    json_object_set_new(o, "beyond_margin", json_boolean(c->beyond));
-    json_object_set_new(o, "doubt", json_string(decide_obstacle_name(c->obstacle)));
-    json_object_set_new(o, "slipped", json_boolean(c->slipped));
-    json_object_set_new(o, "likely", json_boolean(c->likely));
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
-        json_object_set_new(o, numbers[i].key, number(numbers[i].value));
-    json_object_set_new(
-        o, "more", c->more_launches ? json_integer((json_int_t)c->more_launches) : json_null());
-    json_object_set_new(o, "more_of", json_string(c->by_runs ? "baselines" : "launches"));
-}
-
-static json_t *case_json(const struct check_result *r, const struct gate_case *c)
-{
-    const struct pair *pair = c->pair;
-    json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:o}", "key",
-                          text(r, pair->key), "label", text(r, pair->label), "pipe",
-                          text(r, pair->pipe), "bench", text(r, pair->bench->name), "metric",
-                          text(r, pair->c->metric), "unit", text(r, pair->c->unit), "state",
-                          gate_state_name(c->state), "sentence", text(r, c->text), "differs",
-                          text(r, pair->differs ? pair->differs : ""), "code", text(r, pair->code));
-
-    if (o && pair->state == PAIR_READY && !r->gate.options.first)
-        add_figures(o, &pair->decide);
-    return o;
-}
-
-/* What all outputs say, in words. */
-static json_t *facts_json(const struct check_result *r)
-{
-    struct check_fact facts[CHECK_FACTS];
-    size_t n = check_facts(r, facts);
-    json_t *all = json_object();
-
-    for (size_t i = 0; i < n; i++)
-        json_object_set_new(all, facts[i].name, text(r, facts[i].text));
-    return all;
-}
-
-/* What the suite as a whole says of its runs. */
-static void add_suite(json_t *o, const struct gate *g)
-{
-    const struct decide_overall *all = &g->p->overall;
-
-    json_object_set_new(o, "runs_unknown", json_boolean(all->runs_unknown));
-    json_object_set_new(o, "moved_together",
-                        json_pack("{s:b, s:I, s:I, s:o}", "seen", (int)all->together, "down",
-                                  (json_int_t)all->n_down, "up", (json_int_t)all->n_up, "ratio",
-                                  number(all->moved)));
-    json_object_set_new(o, "cases_likely", json_integer((json_int_t)g->tally.likely));
-    json_object_set_new(o, "cases_doubtful", json_integer((json_int_t)g->tally.doubtful));
-    json_object_set_new(o, "cases_lost_within_margin", json_integer((json_int_t)g->tally.within));
 }
 
 int output_json(FILE *out, const struct check_result *r)
 {
     const struct gate *g = &r->gate;
-    json_t *all = json_array();
+    const struct sight *s = &r->sight;
+    const struct check_kept *k = &r->kept;
+    const struct decide_overall *all = &g->p->overall;
+    struct pool *pool = &g->p->report.pool;
+    struct check_fact facts[CHECK_FACTS];
+    size_t n_facts = check_facts(r, facts);
+    json_t *o = json_object(), *counts = json_object(), *differences = json_array(),
+           *cases = json_array(), *words = json_object(), *together = json_object(),
+           *detectable = json_object();
+    const struct record_field verdict[] = {
+        record_count("schema", CHECK_JSON_SCHEMA),
+        record_text("program", "plumb check"),
+        record_text("version", PLUMB_VERSION),
+        record_text("verdict", g->verdict == GATE_FIRST ? "first" : gate_verdict_name(g->verdict)),
+        record_count("exit", (size_t)r->exit),
+        record_text("sentence", words_verdict(r)),
+        record_number("margin", r->margin),
+        record_number("detect", g->options.detect > 0 ? g->options.detect : NAN),
+        record_count("cases_held", g->tally.held),
+        record_count("cases_unseen", g->tally.unseen),
+        record_count("cases_likely", g->tally.likely),
+        record_count("cases_doubtful", g->tally.doubtful),
+        record_count("cases_lost_within_margin", g->tally.within),
+        record_number("unrest", all->unrest),
+        record_yes("runs_unknown", all->runs_unknown),
+        record_yes("accepted", r->accepted),
+        record_text("history", *k->sentence ? k->sentence : NULL)};
+    const struct record_field moved[] = {
+        record_yes("seen", all->together), record_count("down", all->n_down),
+        record_count("up", all->n_up), record_number("ratio", all->moved)};
+    const struct record_field sight[] = {
+        record_number("loss", s->today),          record_count("cases", s->n),
+        record_count("cases_that_see", s->n_see), record_number("then", s->then),
+        record_count("nights", s->nights),        record_count("repeat", s->repeat),
+        record_number("minutes", s->minutes),     record_text("sentence", s->sentence)};
 
-    for (size_t i = 0; i < r->gate.n; i++)
-        json_array_append_new(all, case_json(r, &r->gate.cases[i]));
-    json_t *differences = json_array();
-
+    ADD(pool, o, verdict);
+    ADD(pool, together, moved);
+    ADD(pool, detectable, sight);
+    for (int i = 0; i < GATE_STATES; i++)
+        json_object_set_new(counts, gate_state_name((enum gate_state)i),
+                            json_integer((json_int_t)g->counts[i]));
     for (size_t i = 0; i < r->n_differences; i++) {
         const struct machine_difference *d = &r->differences[i];
+        const struct record_field of[] = {record_text("what", d->what),
+                                          record_text("baseline", d->a), record_text("run", d->b),
+                                          record_yes("environment", d->environment)};
+        json_t *one = json_object();
 
-        json_array_append_new(differences,
-                              json_pack("{s:o, s:o, s:o, s:b}", "what", text(r, d->what),
-                                        "baseline", text(r, d->a), "run", text(r, d->b),
-                                        "environment", (int)d->environment));
+        ADD(pool, one, of);
+        json_array_append_new(differences, one);
     }
-    json_t *o = json_pack(
-        "{s:i, s:s, s:s, s:s, s:i, s:o, s:o, s:o, s:f, s:o, s:I, s:I, s:o, s:b, s:o, s:o, s:o, "
-        "s:o, s:o}",
-        "schema", CHECK_JSON_SCHEMA, "program", "plumb check", "version", PLUMB_VERSION, "verdict",
-        g->verdict == GATE_FIRST ? "first" : gate_verdict_name(g->verdict), "exit", r->exit,
-        "sentence", text(r, words_verdict(r)), "run", run_json(r), "baseline", baseline_json(r),
-        "margin", r->margin, "detect",
-        g->options.detect > 0 ? json_real(g->options.detect) : json_null(), "cases_held",
-        (json_int_t)g->tally.held, "cases_unseen", (json_int_t)g->tally.unseen, "unrest",
-        number(g->p->overall.unrest), "accepted", (int)r->accepted, "history",
-        *r->kept.sentence ? text(r, r->kept.sentence) : json_null(), "kept", kept_json(r), "counts",
-        counts_json(g), "differences", differences, "cases", all);
-
-    add_suite(o, g);
-    json_object_set_new(o, "detectable",
-                        json_pack("{s:o, s:I, s:I, s:o, s:I, s:I, s:o, s:s}", "loss",
-                                  number(r->sight.today), "cases", (json_int_t)r->sight.n,
-                                  "cases_that_see", (json_int_t)r->sight.n_see, "then",
-                                  number(r->sight.then), "nights", (json_int_t)r->sight.nights,
-                                  "repeat", (json_int_t)r->sight.repeat, "minutes",
-                                  number(r->sight.minutes), "sentence", r->sight.sentence));
-    json_object_set_new(o, "facts", facts_json(r));
-    int err =
-        json_dumpf(o, out, JSON_INDENT(2) | JSON_REAL_PRECISION(DIGITS)) || fputc('\n', out) == EOF
-            ? -EIO
-            : 0;
-    json_decref(o);
-    return err;
+    for (size_t i = 0; i < g->n; i++)
+        json_array_append_new(cases, case_json(pool, g, &g->cases[i]));
+    for (size_t i = 0; i < n_facts; i++)
+        json_object_set_new(words, facts[i].name, json_text(pool, facts[i].text));
+    json_object_set_new(o, "run", run_json(pool, r));
+    json_object_set_new(o, "baseline", baseline_json(pool, r->baseline));
+    json_object_set_new(o, "moved_together", together);
+    json_object_set_new(o, "detectable", detectable);
+    /* null: it was not asked for, or could not be done */
+    json_object_set_new(o, "kept",
+                        !k->done ? json_null()
+                                 : json_pack("{s:b, s:b, s:o}", "good", (int)k->judged.good,
+                                             "taken", (int)k->taken, "accepted",
+                                             k->judged.acceptance
+                                                 ? history_acceptance_json(pool, &k->acceptance)
+                                                 : json_null()));
+    json_object_set_new(o, "counts", counts);
+    json_object_set_new(o, "differences", differences);
+    json_object_set_new(o, "cases", cases);
+    json_object_set_new(o, "facts", words);
+    return json_write(o, out);
 }

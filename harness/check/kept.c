@@ -18,27 +18,22 @@
 #define NEAR      3 /* names that are listed where a pattern matches none */
 #define TAKEN     STEAL_WHY " in all its repetitions"
 
-static const char *label_of(const struct gate *g, const char *key)
-{
-    for (size_t i = 0; i < g->n; i++)
-        if (!strcmp(g->cases[i].pair->key, key))
-            return g->cases[i].pair->label;
-    return key;
-}
-
 /* "2 cases (memory triad, gemm bf16)". */
 static const char *cases_text(const struct gate *g, const struct history_acceptance *a)
 {
     struct pool *pool = &g->p->report.pool;
-    const char *list = "";
+    const char **labels = pool_alloc(pool, a->n_keys, sizeof(*labels));
 
     if (!a->n_keys)
         return "all cases";
-    for (size_t i = 0; i < a->n_keys && i < NAMED_MAX; i++)
-        list = show_joined(pool, list, label_of(g, a->keys[i]));
-    if (a->n_keys > NAMED_MAX)
-        list = pool_text(pool, "%s and %zu more", list, a->n_keys - NAMED_MAX);
-    return pool_text(pool, "%s (%s)", show_count(pool, a->n_keys, "case"), list);
+    for (size_t k = 0; k < a->n_keys; k++) {
+        labels[k] = a->keys[k];
+        for (size_t i = 0; i < g->n; i++)
+            if (!strcmp(g->cases[i].pair->key, a->keys[k]))
+                labels[k] = g->cases[i].pair->label;
+    }
+    return pool_text(pool, "%s (%s)", show_count(pool, a->n_keys, "case"),
+                     pool_list(pool, labels, a->n_keys, NAMED_MAX, ", "));
 }
 
 /* ", as a baseline for later ones", or why it is none. */
@@ -96,12 +91,6 @@ static size_t words_in(const char *pattern, const char *text)
     return found;
 }
 
-static size_t nearness(const struct gate *g, size_t i, const char *pattern)
-{
-    return words_in(pattern, pool_text(&g->p->report.pool, "%s %s", g->cases[i].pair->key,
-                                       g->cases[i].pair->label));
-}
-
 int check_accept(struct check_command *c, const struct gate *g, struct check_kept *kept)
 {
     struct pool *pool = &g->p->report.pool;
@@ -132,11 +121,18 @@ int check_accept(struct check_command *c, const struct gate *g, struct check_kep
     size_t best = 0, n = 0;
     const char *list = "";
 
-    for (size_t i = 0; i < g->n; i++)
-        best = nearness(g, i, c->only[0]) > best ? nearness(g, i, c->only[0]) : best;
-    for (size_t i = 0; i < g->n && n < NEAR; i++)
-        if (nearness(g, i, c->only[0]) == best)
-            list = pool_text(pool, "%s%s'%s'", list, n++ ? ", " : "", g->cases[i].pair->label);
+    for (size_t i = 0; i < g->n; i++) {
+        const struct pair *pair = g->cases[i].pair;
+        size_t near = words_in(c->only[0], pool_text(pool, "%s %s", pair->key, pair->label));
+
+        if (near > best) {
+            best = near;
+            n = 0;
+            list = "";
+        }
+        if (near == best && n++ < NEAR)
+            list = pool_join(pool, list, ", ", pool_text(pool, "'%s'", pair->label));
+    }
     snprintf(c->error, sizeof(c->error),
              "no case matches '%.400s', so nothing is accepted; near: %.1000s", c->only[0], list);
     return -ENOENT;

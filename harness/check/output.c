@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The verdict on the terminal, in Markdown, as commands of GitHub and as JUnit XML: see check.h. */
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -72,22 +73,27 @@ static void add_cases(struct document *d, const struct gate *g, bool listed)
     for (size_t i = 0; i < g->n; i++) {
         if (is_listed(g->cases[i].state) != listed)
             continue;
-        if (n < ROWS_MAX) {
+        left += n >= ROWS_MAX;
+        if (n++ < ROWS_MAX) {
             const struct gate_case *c = &g->cases[i];
-            bool held = c->pair->state == PAIR_READY && c->state != GATE_NEW;
-            struct words_figures f =
-                held ? words_figures(pool, c->pair) : (struct words_figures){"", "", ""};
+            const struct decide_case *of = &c->pair->decide;
+            double p = of->decision == DECISION_BETTER ? of->p_better : of->p_worse;
             struct cell *cells = document_row(t);
 
             cells[0] =
                 cell_word(gate_state_name(c->state), needs_action(c->state) ? TONE_BAD : TONE_NONE);
             cells[1] = cell_text(c->pair->label);
-            cells[2] = cell_text(f.ratio);
-            cells[3] = cell_text(f.proof);
-            cells[4] = cell_text(f.detectable);
             cells[5] = cell_text(words_whole(pool, c));
+            /* what was held against a baseline has figures, where they can be told */
+            if (c->pair->state != PAIR_READY || c->state == GATE_NEW)
+                continue;
+            if (isfinite(of->ratio))
+                cells[2] = cell_text(view_figures(pool, c->pair).both);
+            if (isfinite(p))
+                cells[3] = cell_text(p < 1e-15 ? "p < 1e-15" : pool_text(pool, "p %.1g", p));
+            if (isfinite(of->detectable))
+                cells[4] = cell_text(words_loss(pool, of->detectable));
         }
-        left += n++ >= ROWS_MAX;
     }
     if (left)
         document_paragraph(d, pool_text(pool, "and %zu more: --json and --junit have all", left));

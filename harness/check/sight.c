@@ -48,14 +48,12 @@ static double median_with(struct sighting *s, const struct decide_later *later)
     return stats_median(s->losses, s->n_wanted + s->n_taken);
 }
 
-static double after_nights(struct sighting *s, size_t nights)
+/* With so many more nights; where launches are given, with so many launches in place of these. */
+static double median_after(struct sighting *s, size_t n, size_t launches)
 {
-    return median_with(s, &(struct decide_later){.runs = nights});
-}
-
-static double with_repeat(struct sighting *s, size_t repeat, size_t launches)
-{
-    return median_with(s, &(struct decide_later){.launches = (double)repeat / (double)launches});
+    return median_with(s, launches
+                              ? &(struct decide_later){.launches = (double)n / (double)launches}
+                              : &(struct decide_later){.runs = n});
 }
 
 /* More data never detects less: the smallest number of nights or launches is halved towards. */
@@ -63,12 +61,12 @@ static size_t least(struct sighting *s, size_t no, size_t yes, size_t launches)
 {
     double see = aim_of(s->g);
 
-    if (no >= yes || !((launches ? with_repeat(s, yes, launches) : after_nights(s, yes)) <= see))
+    if (no >= yes || !(median_after(s, yes, launches) <= see))
         return 0;
     while (yes - no > 1) {
         size_t middle = no + (yes - no) / 2;
 
-        if ((launches ? with_repeat(s, middle, launches) : after_nights(s, middle)) <= see)
+        if (median_after(s, middle, launches) <= see)
             yes = middle;
         else
             no = middle;
@@ -93,7 +91,7 @@ static void forecast(struct sighting *s, struct sight *out)
         out->minutes = trust_minutes(&s->g->p->report, s->g->p->n_a, (double)out->repeat);
     if (out->nights || out->repeat || !out->by_runs)
         return;
-    out->then = after_nights(s, NIGHTS_MAX);
+    out->then = median_after(s, NIGHTS_MAX, 0);
     if (out->then < GAIN_LEAST * out->today)
         out->nights = NIGHTS_MAX;
 }
@@ -102,29 +100,21 @@ static void forecast(struct sighting *s, struct sight *out)
 
 static const char *forecast_text(struct pool *pool, const struct sight *s)
 {
+    bool minutes = 60 * s->minutes >= SECONDS_UPTO;
     const char *nights =
-        s->nights ? pool_text(pool, "after %zu more night%s", s->nights, s->nights == 1 ? "" : "s")
-                  : "";
-    const char *repeat = s->repeat
-                             ? pool_text(pool, "with --repeat %zu every night%s", s->repeat,
-                                         isnan(s->minutes) ? ""
-                                         : 60 * s->minutes < SECONDS_UPTO
-                                             ? pool_text(pool, " (%.0f s)", ceil(60 * s->minutes))
-                                             : pool_text(pool, " (%.0f min)", ceil(s->minutes)))
-                             : "";
+        s->nights ? pool_text(pool, "after %s", show_count(pool, s->nights, "more night")) : "";
+    const char *repeat =
+        s->repeat ? pool_text(pool, "with --repeat %zu every night", s->repeat) : "";
 
     if (!s->nights && !s->repeat)
         return s->by_runs ? "; the nights differ too much for a smaller one: neither 30 more nor "
                             "--repeat 50 would do"
                           : "; add baselines for a smaller one";
-    return pool_text(pool, "; %s %s%s%s", words_loss(pool, s->then), nights,
-                     s->nights && s->repeat ? ", or " : "", repeat);
-}
-
-static const char *share_text(struct pool *pool, const struct gate *g, const struct sight *s)
-{
-    return pool_text(pool, "%s detected or ruled out in %zu of %s", words_percent(pool, aim_of(g)),
-                     s->n_see, show_count(pool, s->n, "case"));
+    if (s->repeat && !isnan(s->minutes))
+        repeat = pool_text(pool, minutes ? "%s (%.0f min)" : "%s (%.0f s)", repeat,
+                           ceil(minutes ? s->minutes : 60 * s->minutes));
+    return pool_text(pool, "; %s %s", words_loss(pool, s->then),
+                     pool_join(pool, nights, ", or ", repeat));
 }
 
 void sight_make(struct sight *out, const struct gate *g, const struct sight_asked *asked)
@@ -152,15 +142,17 @@ void sight_make(struct sight *out, const struct gate *g, const struct sight_aske
             forecast(&s, out);
     }
     struct pool *pool = &g->p->report.pool;
-    out->sentence = isnan(out->today)
-                        ? (g->options.first ? "unknown: there is no run to compare with"
-                                            : "unknown: no case was compared with a baseline")
-                    : !(out->today < SIGHT_NONE)
-                        ? pool_text(pool, "unknown in the median case (%s): add baselines",
-                                    share_text(pool, g, out))
-                        : pool_text(pool, "%s today in the median case (%s)%s",
-                                    words_loss(pool, out->today), share_text(pool, g, out),
-                                    out->today > aim_of(g) ? forecast_text(pool, out) : "");
+    const char *share =
+        pool_text(pool, "%s detected or ruled out in %zu of %s", words_percent(pool, aim_of(g)),
+                  out->n_see, show_count(pool, out->n, "case"));
+
+    out->sentence =
+        isnan(out->today) ? (g->options.first ? "unknown: there is no run to compare with"
+                                              : "unknown: no case was compared with a baseline")
+        : !(out->today < SIGHT_NONE)
+            ? pool_text(pool, "unknown in the median case (%s): add baselines", share)
+            : pool_text(pool, "%s today in the median case (%s)%s", words_loss(pool, out->today),
+                        share, out->today > aim_of(g) ? forecast_text(pool, out) : "");
     free(s.cases);
     free(s.losses);
 }

@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/stats.h"
 #include "harness/check/check.h"
 
 /* The runs of the series before this one, back to two in a row that had not lost: a single one may
@@ -17,16 +16,7 @@ static const char *nights_text(struct pool *pool, const struct history_series *s
 
     for (size_t i = s->n; i-- > 0 && missed < 2;) {
         const struct history_run *run = s->runs[i];
-        /* The value of a run by the launches that count; NaN: none. */
-        double *values = pool_alloc(pool, s->n_launches[i] + 1, sizeof(*values));
-        const double *steals = s->steals[i];
-        size_t n_kept = 0;
-
-        for (size_t k = 0; k < s->n_launches[i]; k++)
-            if (s->launches[i][k] > 0 && isfinite(s->launches[i][k]) &&
-                !(steals && steal_is_over(steals[k], limit)))
-                values[n_kept++] = s->launches[i][k];
-        double value = n_kept ? stats_centre(values, n_kept) : NAN;
+        double value = history_value(s, i, limit).value;
 
         if (strcmp(run->started_utc, tonight->started_utc) > 0 || isnan(value) ||
             (!strcmp(run->started_utc, tonight->started_utc) && !strcmp(run->name, tonight->name)))

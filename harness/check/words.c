@@ -66,23 +66,6 @@ const char *words_whole(struct pool *pool, const struct gate_case *c)
     return differs && *differs ? pool_text(pool, "%s; differs: %s", c->text, differs) : c->text;
 }
 
-struct words_figures words_figures(struct pool *pool, const struct pair *pair)
-{
-    const struct decide_case *c = &pair->decide;
-    struct words_figures f = {"", "", ""};
-    double p = c->decision == DECISION_BETTER ? c->p_better : c->p_worse;
-
-    if (isfinite(c->ratio))
-        f.ratio = isfinite(c->low)
-                      ? pool_text(pool, "%.3f (%.3f to %.3f)", c->ratio, c->low, c->high)
-                      : pool_text(pool, "%.3f", c->ratio);
-    if (isfinite(p))
-        f.proof = p < 1e-15 ? "p < 1e-15" : pool_text(pool, "p %.1g", p);
-    if (isfinite(c->detectable))
-        f.detectable = words_loss(pool, c->detectable);
-    return f;
-}
-
 /* ---- the verdict over all cases */
 
 /* "memory triad, 1 GiB: bandwidth -6.2 % (-7.4 to -5.0)". */
@@ -102,21 +85,18 @@ static const char *loss_of(struct pool *pool, const struct pair *pair)
 static const char *cases_of(const struct gate *g, enum gate_state first, enum gate_state last)
 {
     struct pool *pool = pool_of(g);
-    const char *list = "";
+    const char **said = pool_alloc(pool, g->n, sizeof(*said));
     size_t n = 0;
 
     for (size_t i = 0; i < g->n; i++) {
         const struct gate_case *c = &g->cases[i];
 
-        if (c->state < first || c->state > last || n++ >= WORDS_NAMED_MAX)
-            continue;
-        list = show_joined(pool, list,
-                           c->state == GATE_REGRESSED
-                               ? loss_of(pool, c->pair)
-                               : pool_text(pool, "%s: %s", c->pair->label, c->text));
+        if (c->state >= first && c->state <= last)
+            said[n++] = c->state == GATE_REGRESSED
+                            ? loss_of(pool, c->pair)
+                            : pool_text(pool, "%s: %s", c->pair->label, c->text);
     }
-    return n > WORDS_NAMED_MAX ? pool_text(pool, "%s and %zu more", list, n - WORDS_NAMED_MAX)
-                               : list;
+    return pool_list(pool, said, n, WORDS_NAMED_MAX, ", ");
 }
 
 /* "a slowdown of 4 % would have been detected in the median case". */
@@ -174,25 +154,19 @@ static const char *within_of(const struct gate *g)
                      words_percent(pool, c->margin), g->within->pair->label);
 }
 
-static bool is_against_level(const struct gate *g)
-{
-    for (size_t i = 0; i < g->counts[GATE_REGRESSED]; i++)
-        if (!g->cases[i].pair->decide.slipped)
-            return true;
-    return false;
-}
-
 static const char *lost_words(const struct check_result *r)
 {
     const struct gate *g = &r->gate;
     enum gate_state last = g->counts[GATE_REGRESSED] ? GATE_REGRESSED : GATE_WRONG;
-    bool level = is_against_level(g);
     size_t ok = g->counts[GATE_UNSEEN] + g->counts[GATE_INCONCLUSIVE] + g->counts[GATE_BETTER] +
                 g->counts[GATE_EQUIVALENT];
+    bool level = false;
 
-    return pool_text(pool_of(g), "%s%s%s; no regression in %zu other case%s",
-                     cases_of(g, GATE_REGRESSED, last), level ? " against " : "",
-                     level ? r->baseline->against : "", ok, ok == 1 ? "" : "s");
+    for (size_t i = 0; i < g->counts[GATE_REGRESSED]; i++)
+        level = level || !g->cases[i].pair->decide.slipped;
+    return pool_text(pool_of(g), "%s%s%s; no regression in %s", cases_of(g, GATE_REGRESSED, last),
+                     level ? " against " : "", level ? r->baseline->against : "",
+                     show_count(pool_of(g), ok, "other case"));
 }
 
 const char *words_headline(const struct check_result *r)
@@ -237,17 +211,14 @@ const char *words_verdict(const struct check_result *r)
                                              GATE_ACCEPTED, GATE_BETTER, GATE_NEW};
     const char *list = "";
 
-    for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++)
+    for (size_t i = 0; g->verdict != GATE_FIRST && i < sizeof(states) / sizeof(*states); i++)
         if (g->counts[states[i]])
-            list = pool_text(pool_of(g), "%s; %zu %s", list, g->counts[states[i]],
+            list = pool_text(pool, "%s; %zu %s", list, g->counts[states[i]],
                              gate_state_name(states[i]));
-    return pool_text(
-        pool, "%s%s%s%s", what, g->verdict == GATE_FIRST ? "" : list, within_of(g),
-        g->n_taken ? pool_text(pool_of(g),
-                               "; in %s repetitions are left out, as other guests took the CPU "
-                               "(steal; --steal)",
-                               show_count(pool_of(g), g->n_taken, "case"))
-                   : "");
+    return pool_text(pool, "%s%s%s%s", what, list, within_of(g),
+                     g->n_taken ? pool_text(pool, "; in %s repetitions are left out, as " STEAL_WHY,
+                                            show_count(pool, g->n_taken, "case"))
+                                : "");
 }
 
 /* ---- what else differs */

@@ -56,7 +56,8 @@ struct plot_tick {
 struct plot_mark {
     double at;
     bool horizontal;           /* at a value; else at a place on x */
-    double from, to;           /* of a horizontal one: where on x it holds; NaN: all over */
+    double from, to;           /* of a horizontal one: where on x it holds; NaN: all over. Of one in
+                                  a row (below), `to`: where what begins at it ends */
     const char *label, *brief; /* brief: where there is little room */
 };
 
@@ -92,6 +93,9 @@ struct plot {
     double band_low, band_high;   /* shaded, as a margin around 1; both 0: none */
     double shown_low, shown_high; /* the value axis ends there, what lies beyond gets an arrow; 0 */
     const char *watermark;        /* "simulated"; NULL: none */
+    /* A terminal draws the first line in a row of characters, and the marks on x under it, in place
+     * of the lines' ranges. */
+    bool in_a_row;
 };
 
 /* The legend and both pictures. */

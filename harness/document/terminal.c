@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A document for a terminal: see document.h. */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -56,19 +57,7 @@ struct document_terminal document_terminal_of(FILE *out)
 /* What comes from files may hold what a terminal obeys: only what is printable is kept. */
 static const char *clean(const struct pen *p, const char *text)
 {
-    char *kept = pool_alloc(p->pool, 3 * strlen(text) + 1, 1); /* a replacement takes three bytes */
-    size_t n, used, at = 0;
-
-    for (; *text; text += used, at += n) {
-        const char *c = utf8_printable(text, &n, &used);
-
-        if (n > 1 && !p->at.utf8) {
-            c = "?";
-            n = 1;
-        }
-        memcpy(kept + at, c, n);
-    }
-    return kept;
+    return utf8_text(p->pool, text, p->at.utf8);
 }
 
 static size_t columns_of(const char *text)
@@ -497,6 +486,57 @@ static void print_notes(const struct pen *p, const struct block *b)
     }
 }
 
+#define ROW_WIDTH  60
+#define ROW_LEVELS 8
+
+/* The first line of a chart in a row of characters, one a point, or the mean of several where there
+ * are more than ROW_WIDTH. Under it ^ at each mark, and - up to where what it marks ends. */
+static void print_row(const struct pen *p, const struct plot *plot)
+{
+    static const char *const levels[][ROW_LEVELS] = {{"_", ".", "-", "=", "+", "*", "%", "#"},
+                                                     {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}};
+    const struct plot_line *line = &plot->lines[0];
+    size_t width = line->n < ROW_WIDTH ? line->n : ROW_WIDTH, n[ROW_WIDTH] = {0};
+    double sum[ROW_WIDTH] = {0}, low = INFINITY, high = -INFINITY;
+    char under[ROW_WIDTH + 1] = "";
+
+    for (size_t i = 0; i < line->n; i++)
+        if (!isnan(line->points[i].y)) {
+            sum[i * width / line->n] += line->points[i].y;
+            n[i * width / line->n]++;
+        }
+    for (size_t c = 0; c < width; c++) {
+        sum[c] /= (double)n[c]; /* NaN: no value is there */
+        low = fmin(low, sum[c]);
+        high = fmax(high, sum[c]);
+    }
+    for (size_t c = 0; c < width; c++) {
+        int level = n[c] && high > low ? (int)((sum[c] - low) / (high - low) * ROW_LEVELS) : 3;
+
+        level = level < ROW_LEVELS ? level : ROW_LEVELS - 1;
+        fputs(n[c] ? levels[p->at.utf8][level] : " ", p->out);
+    }
+    fputc('\n', p->out);
+    memset(under, ' ', width);
+    for (size_t m = 0; m < plot->n_marks; m++) {
+        char mark = '^';
+
+        for (size_t i = 0; i < line->n; i++) {
+            size_t c = i * width / line->n;
+
+            if (line->points[i].x < plot->marks[m].at || line->points[i].x > plot->marks[m].to ||
+                (mark == '-' && under[c] == '^'))
+                continue;
+            under[c] = mark;
+            mark = '-';
+        }
+    }
+    while (width && under[width - 1] == ' ')
+        width--;
+    if (width)
+        fprintf(p->out, "%.*s\n", (int)width, under);
+}
+
 /* The words of a chart. */
 static void print_figure(const struct pen *p, const struct block *b)
 {
@@ -504,9 +544,13 @@ static void print_figure(const struct pen *p, const struct block *b)
     const char *origin = plot->watermark ? pool_text(p->pool, " (%s)", plot->watermark) : "";
 
     flow(p, clean(p, pool_text(p->pool, "%s%s", b->text, origin)), 0, HANG);
-    flow(p, clean(p, b->label), 0, HANG);
-    if (b->table->n_rows)
-        print_table(p, b->table);
+    if (plot->in_a_row) {
+        print_row(p, plot);
+    } else {
+        flow(p, clean(p, b->label), 0, HANG);
+        if (b->table->n_rows)
+            print_table(p, b->table);
+    }
     if (*b->word)
         flow(p, clean(p, b->word), 0, HANG);
 }
@@ -568,7 +612,8 @@ static void print_blocks(const struct pen *outer, const struct document *d)
 
     for (const struct block *b = d->blocks; b; above = b, b = b->next) {
         if (above && !same_group(above, b) && above->kind != BLOCK_HEADING &&
-            !(in_list && b->kind == BLOCK_ITEM))
+            !(in_list && b->kind == BLOCK_ITEM) &&
+            !(above->kind == BLOCK_FIGURE && above->plot->in_a_row && b->kind == BLOCK_ITEM))
             fputc('\n', p->out);
         if (b->kind == BLOCK_ANSWER && !(above && same_group(above, b))) {
             answers = label_width(p, b);

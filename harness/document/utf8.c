@@ -2,7 +2,7 @@
 /* UTF-8: see utf8.h. */
 #include "harness/document/utf8.h"
 
-#include <stdbool.h>
+#include <string.h>
 
 /* RFC 3629, table of section 4: the bounds of the second byte shut out what is not valid. */
 static const struct {
@@ -42,4 +42,21 @@ const char *utf8_printable(const char *text, size_t *n, size_t *used)
     *used = length ? length : 1;
     *n = !length ? 3 : control ? 1 : length;
     return !length ? UTF8_REPLACEMENT : control ? " " : text;
+}
+
+const char *utf8_text(struct pool *pool, const char *text, bool utf8)
+{
+    char *kept = pool_alloc(pool, 3 * strlen(text) + 1, 1); /* a replacement takes three bytes */
+    size_t n, used, at = 0;
+
+    for (; *text; text += used, at += n) {
+        const char *c = utf8_printable(text, &n, &used);
+
+        if (n > 1 && !utf8) {
+            c = "?";
+            n = 1;
+        }
+        memcpy(kept + at, c, n);
+    }
+    return kept;
 }

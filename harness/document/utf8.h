@@ -3,7 +3,10 @@
 #ifndef PLUMB_DOCUMENT_UTF8_H
 #define PLUMB_DOCUMENT_UTF8_H
 
+#include <stdbool.h>
 #include <stddef.h>
+
+#include "harness/document/pool.h"
 
 #define UTF8_REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
@@ -15,5 +18,8 @@ size_t utf8_length(const char *text);
  * character, the replacement for bytes that are none. *n is its length, *used how many bytes of
  * `text` it stands for. */
 const char *utf8_printable(const char *text, size_t *n, size_t *used);
+
+/* The whole text so, in the pool. utf8: else "?" stands for what is not ASCII. */
+const char *utf8_text(struct pool *pool, const char *text, bool utf8);
 
 #endif

@@ -8,8 +8,7 @@
 
 /* ---- The noise of a series before a place ---- */
 
-#define CLIPPED_SHARE 0.9377 /* variance of a standard normal clipped at CHANGE_CLIP */
-#define CLIPPED_WORTH 0.93   /* of a degree of freedom, where values are clipped */
+#define CLIPPED_WORTH 0.93 /* of a degree of freedom, where values are clipped */
 /* Correlation counts less its error, times this, so that independent values pay nothing for it;
  * with more values, the error being smaller, more and more of it counts, in the end more than was
  * seen. */
@@ -96,25 +95,22 @@ static size_t distances(const double *x, size_t at, const struct change_segment 
 /* How correlation in time makes a mean of k less sure. */
 static void find_growth(const double *rest, size_t n, double *growth)
 {
-    double correlation[CHANGE_LAGS + 1], more = ((double)n - GROWTH_FROM) / GROWTH_OVER;
+    double more = ((double)n - GROWTH_FROM) / GROWTH_OVER;
     double errors = GROWTH_LESS - GROWTH_MORE * fmin(1, fmax(0, more));
-    /* Of n values around 0, for lags up to CHANGE_LAGS; the mean being their own, it lacks 1 / n.
-     */
-    double products[CHANGE_LAGS + 1] = {0}; /* all lags at once: none waits for its own sum */
+    double products[CHANGE_TAIL] = {0}; /* all lags at once: none waits for its own sum */
 
     for (size_t i = 0; i < n; i++)
-        for (size_t lag = 0; lag <= CHANGE_LAGS && lag <= i; lag++)
+        for (size_t lag = 0; lag < CHANGE_TAIL && lag <= i; lag++)
             products[lag] += rest[i] * rest[i - lag];
-    for (size_t lag = 1; lag <= CHANGE_LAGS; lag++)
-        correlation[lag] =
-            products[0] > 0 && lag < n ? products[lag] / products[0] + 1 / (double)n : 0;
     for (size_t k = 1; k <= CHANGE_TAIL; k++) {
         double sum = 0, chance = 0;
 
-        for (size_t lag = 1; lag < k && lag <= CHANGE_LAGS; lag++) {
+        for (size_t lag = 1; lag < k; lag++) {
             double weight = 1 - (double)lag / (double)k;
 
-            sum += weight * correlation[lag];
+            /* Of n values around 0; the mean being their own, it lacks 1 / n. */
+            if (products[0] > 0 && lag < n)
+                sum += weight * (products[lag] / products[0] + 1 / (double)n);
             chance += weight * weight;
         }
         growth[k - 1] = fmax(1, 1 + 2 * (sum - errors * sqrt(chance / (double)n)));
@@ -161,23 +157,22 @@ void change_noise_at(const double *x, size_t at, const struct change_segment *se
     noise->freedom = fmax(0, ((double)n_near - (double)n_segments) * CLIPPED_WORTH);
     if (noise->freedom > 0)
         noise->sd =
-            fmax(CHANGE_SCALE, sqrt(sum / CLIPPED_SHARE / ((double)n_near - (double)n_segments)));
+            fmax(CHANGE_SCALE, sqrt(sum / CHANGE_CLIPPED / ((double)n_near - (double)n_segments)));
     find_growth(rest, noise->n_rest, noise->growth);
-}
-
-static double growth_of(const struct change_noise *noise, size_t k)
-{
-    return noise->growth[(k < CHANGE_TAIL ? k : CHANGE_TAIL) - 1] / (double)k;
 }
 
 double change_error(const struct change_noise *noise, size_t k)
 {
-    return noise->sd * sqrt(growth_of(noise, k) + growth_of(noise, noise->n_level));
+    const size_t counts[] = {k, noise->n_level};
+    double variance = 0;
+
+    for (size_t i = 0; i < 2; i++)
+        variance += noise->growth[(counts[i] < CHANGE_TAIL ? counts[i] : CHANGE_TAIL) - 1] /
+                    (double)counts[i];
+    return noise->sd * sqrt(variance);
 }
 
 /* ---- Where a step lies, and whether order alone can explain it ---- */
-
-#define PLACE_SHARE 0.95
 
 static double log_choose(size_t n, size_t k)
 {
@@ -266,19 +261,17 @@ size_t change_split(const double *x, size_t n, size_t head, size_t tail)
 static void change_place(const double *x, size_t n, double before, double after, double sd,
                          size_t *low, size_t *high)
 {
-    double best = -INFINITY, sum = 0, below = 0, top = (1 + PLACE_SHARE) / 2;
+    double best = -INFINITY, sum = 0, below = 0, top = (1 + CHANGE_CONFIDENCE) / 2;
     double weight[2 * CHANGE_WINDOW];
 
     for (size_t at = 1; at < n; at++) {
         /* The log likelihood of a step at `at`, less what all places share. */
-        double log_of_all = 0;
-
+        weight[at] = 0;
         for (size_t i = 0; i < n; i++) {
             double away = fmin(fabs(x[i] - (i < at ? before : after)) / sd, 2 * CHANGE_CLIP);
 
-            log_of_all -= away * away / 2;
+            weight[at] -= away * away / 2;
         }
-        weight[at] = log_of_all;
         best = fmax(best, weight[at]);
     }
     for (size_t at = 1; at < n; at++)
@@ -309,12 +302,6 @@ static size_t end_of(const struct segmented *d, size_t segment)
     return segment + 1 < d->n_segments ? d->segments[segment + 1].begin : d->n;
 }
 
-/* The end of a line of n values is known as well as the mean of a quarter of them. */
-static size_t worth_of_slip(const struct change_point *slip, size_t at)
-{
-    return at - slip->end + (slip->end - slip->at) / 4;
-}
-
 /* The step between two segments, from their values nearest to it. */
 static void describe_step(const struct segmented *d, size_t i, struct change_point *p)
 {
@@ -325,8 +312,12 @@ static void describe_step(const struct segmented *d, size_t i, struct change_poi
     begin = p->at - begin > CHANGE_WINDOW ? p->at - CHANGE_WINDOW : begin;
     end = end - p->at > CHANGE_WINDOW ? p->at + CHANGE_WINDOW : end;
     change_noise_at(d->x, p->at, d->segments, i + 1, &noise);
-    if (i && p[-1].kind == CHANGE_SLIP && noise.n_level > worth_of_slip(&p[-1], p->at))
-        noise.n_level = worth_of_slip(&p[-1], p->at);
+    if (i && p[-1].kind == CHANGE_SLIP) {
+        /* The end of a line of n values is known as well as the mean of a quarter of them. */
+        size_t worth = p->at - p[-1].end + (p[-1].end - p[-1].at) / 4;
+
+        noise.n_level = noise.n_level > worth ? worth : noise.n_level;
+    }
     after = change_level(d->x + p->at, end - p->at);
     step = after - noise.level;
     error = change_error(&noise, end - p->at);
@@ -342,71 +333,51 @@ static void describe_step(const struct segmented *d, size_t i, struct change_poi
     p->at_high += begin;
 }
 
-/* Long series are told by the means of `thin` values. */
-static size_t thin_out(const double *x, size_t n, size_t thin, double *thinned)
-{
-    size_t k = 0;
-
-    for (size_t end = n % thin; end + thin <= n; end += thin) {
-        double sum = 0;
-
-        for (size_t i = 0; i < thin; i++)
-            sum += x[end + i];
-        thinned[k++] = sum / (double)thin;
-    }
-    return k;
-}
-
-/* The values that tell of a slip: those of the level before it, and up to the next change or to
- * where it has ended for long; at least those that it was told by. */
-struct stretch {
-    size_t begin, end, thin;
-    size_t first; /* the last value of the first mean */
-};
-
-static struct stretch stretch_of(const struct segmented *d, size_t i, const struct change_point *p)
-{
-    size_t at = d->segments[i + 1].begin, begin = d->segments[i].begin, end = end_of(d, i + 1);
-    struct stretch v;
-
-    begin = i && p[-1].end > begin ? p[-1].end : begin;
-    v.begin = at - begin > CHANGE_WINDOW ? at - CHANGE_WINDOW : begin;
-    v.end = end > p->end + CHANGE_WINDOW ? p->end + CHANGE_WINDOW : end;
-    if (v.end - v.begin < CHANGE_SLIP_FIRST && v.end <= p->seen)
-        v.end = p->seen + 1;
-    v.thin = 1 + (v.end - v.begin - 1) / CHANGE_REACH;
-    v.first = v.begin + (v.end - v.begin) % v.thin + v.thin - 1;
-    return v;
-}
-
 /* The slip between two segments, or the step that explains its values as well. */
 static void describe_slip(const struct segmented *d, size_t i, struct change_point *p)
 {
     struct change_segment *now = &d->segments[i + 1];
-    struct stretch v = stretch_of(d, i, p);
+    size_t next = end_of(d, i + 1), from = d->segments[i].begin, n = 0;
     double thinned[CHANGE_REACH];
     struct change_ramp ramp;
     struct change_ramp_range range;
-    size_t n;
 
-    memcpy(d->x + now->begin, d->raw + now->begin, (v.end - now->begin) * sizeof(*d->x));
-    n = thin_out(d->x + v.begin, v.end - v.begin, v.thin, thinned);
+    /* The values that tell of it: those of the level before it, and up to the next change or to where
+     * it has ended for long; at least those that it was told by. */
+    from = i && p[-1].end > from ? p[-1].end : from;
+    size_t begin = now->begin - from > CHANGE_WINDOW ? now->begin - CHANGE_WINDOW : from;
+    size_t end = next > p->end + CHANGE_WINDOW ? p->end + CHANGE_WINDOW : next;
+
+    if (end - begin < CHANGE_SLIP_FIRST && end <= p->seen)
+        end = p->seen + 1;
+    memcpy(d->x + now->begin, d->raw + now->begin, (end - now->begin) * sizeof(*d->x));
+    /* Long series are told by the means of `thin` values; first: the last value of the first mean. */
+    size_t thin = 1 + (end - begin - 1) / CHANGE_REACH;
+    size_t first = begin + (end - begin) % thin + thin - 1;
+
+    for (size_t at = first + 1 - thin; at + thin <= end; at += thin) {
+        double sum = 0;
+
+        for (size_t k = 0; k < thin; k++)
+            sum += d->x[at + k];
+        thinned[n++] = sum / (double)thin;
+    }
     /* The last value before the slip is told from those that the change after it leaves. */
-    size_t end = end_of(d, i + 1), last = end > p->seen + CHANGE_SHORT ? p->seen - 1 : 0;
+    size_t last = next > p->seen + CHANGE_SHORT ? p->seen - 1
+                  : next > first + CHANGE_SHORT ? next - 1 - CHANGE_SHORT
+                                                : first;
 
-    if (!last)
-        last = end > v.first + CHANGE_SHORT ? end - 1 - CHANGE_SHORT : v.first;
-    change_ramp_fit(thinned, n, v.begin < CHANGE_FIRST ? CHANGE_FIRST : CHANGE_SHORT,
-                    last > v.first ? (last - v.first) / v.thin : 0, &ramp, &range);
-    p->at = now->begin = v.first + ramp.before * v.thin + 1;
+    change_ramp_fit(thinned, n, begin < CHANGE_FIRST ? CHANGE_FIRST : CHANGE_SHORT,
+                    last > first ? (last - first) / thin : 0, &ramp, &range);
+    p->at = now->begin = first + ramp.before * thin + 1;
     if (range.is_step) {
         p->kind = CHANGE_STEP;
         describe_step(d, i, p);
         return;
     }
-    p->end = v.first + ramp.end * v.thin;
-    p->end = p->end < end_of(d, i + 1) ? p->end : end_of(d, i + 1) - 1;
-    double a_run = ramp.total / (double)((ramp.end - ramp.before) * v.thin);
+    p->end = first + ramp.end * thin;
+    p->end = p->end < next ? p->end : next - 1;
+    double a_run = ramp.total / (double)((ramp.end - ramp.before) * thin);
 
     p->before = exp(ramp.level);
     p->after = exp(ramp.level + ramp.total);
@@ -415,10 +386,10 @@ static void describe_slip(const struct segmented *d, size_t i, struct change_poi
     p->high = exp(range.high);
     p->goes_on = range.goes_on;
     p->a_run = exp(a_run);
-    p->a_run_low = exp(range.run_low / (double)v.thin);
-    p->a_run_high = exp(range.run_high / (double)v.thin);
-    p->at_low = v.first + range.before_low * v.thin + 1;
-    p->at_high = v.first + range.before_high * v.thin + 1;
+    p->a_run_low = exp(range.run_low / (double)thin);
+    p->a_run_high = exp(range.run_high / (double)thin);
+    p->at_low = first + range.before_low * thin + 1;
+    p->at_high = first + range.before_high * thin + 1;
     change_straighten(d->x, p->at, p->end + 1, log(p->a_run));
 }
 

@@ -8,12 +8,9 @@
 
 #define DIFFERENCE_TO_SD                                                                           \
     (STATS_MAD_TO_SD / M_SQRT2) /* from the median distance between neighbours */
-#define CLIPPED_SHARE 0.9377    /* as in change_noise.c */
-#define DIFFERENCES   120
-#define NEAR          5  /* values around one, whose median it is held against */
-#define FIRST         20 /* values of a level that tell at a glance whether it was left */
-#define PARAMETERS    4  /* of a ramp: level, total, and its two ends */
-#define AS_A_STEP     4  /* what a ramp must explain more, in variances, to be none */
+#define DIFFERENCES (2 * CHANGE_WINDOW)
+#define NEAR        5 /* values around one, whose median it is held against */
+#define PARAMETERS  4 /* of a ramp: level, total, and its two ends */
 
 static double median_of(const double *x, size_t n)
 {
@@ -139,26 +136,36 @@ static double variance_around(const struct change_sums *s, const struct change_r
     for (size_t i = 0; i < s->n; i++)
         rest[i] = s->first + s->plain[i + 1] - s->plain[i] - ramp_at(r, i);
     return fmax(CHANGE_SCALE * CHANGE_SCALE,
-                r->left / CLIPPED_SHARE / (double)(s->n - PARAMETERS)) *
+                r->left / CHANGE_CLIPPED / (double)(s->n - PARAMETERS)) *
            change_growth(rest, s->n);
+}
+
+/* Of all from value b to value h, b_least to b_most and h_least to h_most, the one that leaves least;
+ * steps: of those that are steps. */
+static struct change_ramp best_ramp(const struct change_sums *s, size_t b_least, size_t b_most,
+                                    size_t h_least, size_t h_most, bool steps)
+{
+    struct change_ramp best = {.left = INFINITY};
+
+    for (size_t b = b_least; b <= b_most; b++)
+        for (size_t h = b + 1 > h_least ? b + 1 : h_least; h <= h_most && (!steps || h == b + 1);
+             h++) {
+            struct change_ramp r = fit_ramp(s, b, h);
+
+            best = r.left < best.left ? r : best;
+        }
+    return best;
 }
 
 static struct change_ramp best_step(const struct change_sums *s, size_t head, size_t tail,
                                     size_t b_most)
 {
-    struct change_ramp best = {.left = INFINITY};
-
-    for (size_t b = head - 1; b + tail < s->n && b <= b_most; b++) {
-        struct change_ramp r = fit_ramp(s, b, b + 1);
-
-        best = r.left < best.left ? r : best;
-    }
-    return best;
+    return best_ramp(s, head - 1, b_most, 0, s->n - tail, true);
 }
 
 bool change_slip_may_be(const double *x, size_t n, double least)
 {
-    size_t first = n / 2 < FIRST ? n / 2 : FIRST;
+    size_t first = n / 2 < CHANGE_TAIL ? n / 2 : CHANGE_TAIL;
 
     return n >= CHANGE_SLIP_FIRST &&
            fabs(median_of(x + n - NEAR, NEAR) - median_of(x, first)) > least;
@@ -167,14 +174,7 @@ bool change_slip_may_be(const double *x, size_t n, double least)
 void change_slip_fit(const double *x, size_t n, struct change_slip *slip)
 {
     add_up(x, n, &slip->sums);
-    struct change_ramp best = {.left = INFINITY};
-
-    for (size_t b = 0; b + CHANGE_SLIP_SHORT < slip->sums.n; b++) {
-        struct change_ramp r = fit_ramp(&slip->sums, b, slip->sums.n - 1);
-
-        best = r.left < best.left ? r : best;
-    }
-    slip->line = best;
+    slip->line = best_ramp(&slip->sums, 0, n - 1 - CHANGE_SLIP_SHORT, n - 1, n - 1, false);
     slip->variance = variance_around(&slip->sums, &slip->line);
     slip->error = sqrt(slip->variance / slip->line.spread);
     slip->freedom = (double)(n - PARAMETERS);
@@ -244,19 +244,6 @@ void change_straighten(double *x, size_t at, size_t end, double slope)
         x[i] += slope * (double)(end - 1 - i);
 }
 
-static struct change_ramp best_ramp(const struct change_sums *s, size_t b_most, size_t h_least)
-{
-    struct change_ramp best = {.left = INFINITY};
-
-    for (size_t b = 0; b + 1 < s->n && b <= b_most; b++)
-        for (size_t h = b + 1 > h_least ? b + 1 : h_least; h < s->n; h++) {
-            struct change_ramp r = fit_ramp(s, b, h);
-
-            best = r.left < best.left ? r : best;
-        }
-    return best;
-}
-
 static void widen(double *low, double *high, double value, double by)
 {
     *low = fmin(*low, value - by);
@@ -299,14 +286,14 @@ void change_ramp_fit(const double *x, size_t n, size_t head, size_t b_most,
     double variance;
 
     add_up(x, n, &s);
-    *ramp = best_ramp(&s, b_most, 0);
+    *ramp = best_ramp(&s, 0, b_most, 0, n - 1, false);
     variance = variance_around(&s, ramp);
     find_ranges(&s, b_most, ramp->left, variance, range);
     step = best_step(&s, head, CHANGE_SHORT, b_most);
-    range->is_step = isfinite(step.left) && (step.left < ramp->left + AS_A_STEP * variance ||
+    range->is_step = isfinite(step.left) && (step.left < ramp->left + CHANGE_BETTER * variance ||
                                              ramp->end - ramp->before < CHANGE_SLIP_SHORT);
     if (range->is_step)
         *ramp = step;
     else if (range->goes_on)
-        *ramp = best_ramp(&s, b_most, n - 1);
+        *ramp = best_ramp(&s, 0, b_most, n - 1, n - 1, false);
 }

@@ -17,8 +17,10 @@
 #include "harness/command.h"
 #include "harness/compare/compare.h"
 #include "harness/compare/pairs.h"
+#include "harness/document/utf8.h"
 #include "harness/history/history_db.h"
 #include "harness/plan/plan.h"
+#include "harness/text.h"
 
 /* ---- What plumb history is asked for ---- */
 
@@ -73,42 +75,18 @@ int pick_since(const char *text, time_t now, char *since, size_t len)
 
 /* --- what is left --- */
 
-enum { BY_HOST, BY_SUITE, BY_CASE, BY_SINCE, FILTERS };
+/* The filters in their order; the first that does not let the case in. */
+enum filter { BY_HOST, BY_SUITE, BY_CASE, BY_SINCE };
 
-struct picking {
-    const struct history *whole;
-    const struct trend_filter *filter;
-    const char *pattern;
-};
-
-/* Do the first n filters let it in? */
-static bool lets_in(const struct picking *p, const struct history_series *s, int n)
+static enum filter stopped_by(const struct history_series *s, const struct trend_filter *f,
+                              const char *pattern)
 {
-    const char *only[] = {p->pattern, NULL};
-    const struct trend_filter *f = p->filter;
+    const char *only[] = {pattern, NULL};
 
-    return s->n && (n <= BY_HOST || !*f->host || !strcmp(s->host, f->host)) &&
-           (n <= BY_SUITE || !*f->suite || !strcmp(s->suite, f->suite)) &&
-           (n <= BY_CASE ||
-            only_keeps(only, &(struct only_case){.key = s->key, .label = s->label})) &&
-           (n <= BY_SINCE || strcmp(s->runs[s->n - 1]->started_utc, f->since) >= 0);
-}
-
-static size_t count_left(const struct picking *p, int n)
-{
-    size_t left = 0;
-
-    for (size_t i = 0; i < p->whole->n_series; i++)
-        left += lets_in(p, &p->whole->series[i], n);
-    return left;
-}
-
-static const struct history_series *first_left(const struct picking *p, int n)
-{
-    for (size_t i = 0; i < p->whole->n_series; i++)
-        if (lets_in(p, &p->whole->series[i], n))
-            return &p->whole->series[i];
-    return NULL;
+    return *f->host && strcmp(s->host, f->host)                                       ? BY_HOST
+           : *f->suite && strcmp(s->suite, f->suite)                                  ? BY_SUITE
+           : !only_keeps(only, &(struct only_case){.key = s->key, .label = s->label}) ? BY_CASE
+                                                                                      : BY_SINCE;
 }
 
 /* Which filter leaves no case of a history that was read without them, and what there is instead.
@@ -116,51 +94,51 @@ static const struct history_series *first_left(const struct picking *p, int n)
 static void pick_explain(const struct history *whole, const struct trend_filter *filter,
                          const char *pattern, const char *said, char *error, size_t len)
 {
-    const struct picking p = {whole, filter, pattern};
-    char names[512];
-    int n = 0;
+    enum filter by = BY_HOST;
+    size_t n = 0; /* cases that the filters before that one let in */
+    const struct history_series *first = NULL;
+    const char *newest = "";
+    char names[512] = "";
+    size_t used = 0;
 
-    while (n < FILTERS && count_left(&p, n + 1))
-        n++;
-    if (!whole->n_series) {
+    /* Those that came furthest: none came through. */
+    for (size_t i = 0; i < whole->n_series; i++) {
+        enum filter own = stopped_by(&whole->series[i], filter, pattern);
+
+        by = own > by ? own : by;
+    }
+    for (size_t i = 0; i < whole->n_series; i++) {
+        const struct history_series *s = &whole->series[i];
+        char name[128];
+
+        if (stopped_by(s, filter, pattern) != by)
+            continue;
+        first = n++ ? first : s;
+        newest = strcmp(s->runs[s->n - 1]->started_utc, newest) > 0 ? s->runs[s->n - 1]->started_utc
+                                                                    : newest;
+        /* "'a', 'b'": hosts or suites, each once */
+        snprintf(name, sizeof(name), "'%.100s'", by == BY_HOST ? s->host : s->suite);
+        if (!strstr(names, name) && used < sizeof(names))
+            used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", used ? ", " : "",
+                                     name);
+    }
+    if (!first)
         snprintf(error, len,
                  "no case there: plumb run makes runs, plumb check RUN --update-baseline keeps "
                  "them");
-    } else if (n == BY_HOST || n == BY_SUITE) {
-        /* "'a', 'b'": hosts or suites that the filters before leave, each once. */
-        size_t used = 0;
-
-        *names = '\0';
-        for (size_t i = 0; i < p.whole->n_series && used < sizeof(names); i++) {
-            const struct history_series *series = &p.whole->series[i];
-            char name[128];
-
-            snprintf(name, sizeof(name), "'%.100s'", n == BY_HOST ? series->host : series->suite);
-            if (lets_in(&p, series, n) && !strstr(names, name))
-                used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
-                                         used ? ", " : "", name);
-        }
+    else if (by == BY_HOST || by == BY_SUITE)
         snprintf(error, len, "no case there: --%s '%s' leaves none; there is %s",
-                 n == BY_HOST ? "host" : "suite", n == BY_HOST ? filter->host : filter->suite,
+                 by == BY_HOST ? "host" : "suite", by == BY_HOST ? filter->host : filter->suite,
                  names);
-    } else if (n == BY_CASE) {
+    else if (by == BY_CASE)
         snprintf(error, len,
                  "no case there: --case '%s' stands in the label or key of none of %zu, such as "
                  "'%s', '%s'",
-                 pattern, count_left(&p, n), first_left(&p, n)->label, first_left(&p, n)->key);
-    } else {
-        const char *newest = "";
-
-        for (size_t i = 0; i < p.whole->n_series; i++) {
-            const struct history_series *s = &p.whole->series[i];
-
-            if (lets_in(&p, s, n) && strcmp(s->runs[s->n - 1]->started_utc, newest) > 0)
-                newest = s->runs[s->n - 1]->started_utc;
-        }
+                 pattern, n, first->label, first->key);
+    else
         snprintf(error, len,
                  "no case there: --since '%s' leaves none; the newest run that has one began %s",
                  said, newest);
-    }
 }
 
 /* ---- Where the runs lie that plumb history is asked for ---- */
@@ -184,26 +162,14 @@ static bool is_folder(const char *path)
     return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
-static bool is_run(const char *folder, const char *name)
-{
-    char *path = xasprintf("%s/%s/run.json", folder, name);
-    bool is = !access(path, F_OK);
-
-    free(path);
-    return is;
-}
-
 /* A run, or a folder in which one lies. */
 static bool holds_run(const char *path)
 {
-    bool holds = is_run(path, ".");
-    DIR *dir = holds ? NULL : opendir(path);
-    struct dirent *entry;
+    struct run_paths runs = {0};
 
-    while (dir && !holds && (entry = readdir(dir)) != NULL)
-        holds = entry->d_name[0] != '.' && is_run(path, entry->d_name);
-    if (dir)
-        closedir(dir);
+    history_list_runs(&runs, path);
+    bool holds = runs.n > 0;
+    run_paths_release(&runs);
     return holds;
 }
 
@@ -218,13 +184,38 @@ static char *inside(const char *folder, const char *name, bool (*is)(const char 
     return NULL;
 }
 
-static int look_inside(struct pick_source *s, const char *folder, char *error, size_t len)
+int pick_source(struct pick_source *s, const char *const *args, size_t n, char *error, size_t len)
 {
-    s->found = inside(folder, HISTORY_FILE, is_file);
-    if (s->found) {
-        s->db = s->found;
-        return 0;
+    const char *folder = n ? args[0] : FOLDER;
+
+    *s = (struct pick_source){.paths = args, .n = n, .as_folder = FOLDER};
+    for (size_t i = 0; i < n; i++) {
+        if (!is_file(args[i]))
+            continue;
+        s->db = args[i];
+        if (n == 1)
+            return 0;
+        snprintf(error, len, "'%s' is a file: name one database alone, or run folders", args[i]);
+        return -EINVAL;
     }
+    if (n > 1 || (n && !is_folder(folder)))
+        return 0; /* what is not there the reader names */
+    if (!is_folder(folder)) {
+        snprintf(error, len,
+                 "there is no folder '" FOLDER "' here, and no history in it: " BEGIN
+                 "; or name a history, or a folder of runs");
+        return -ENOENT;
+    }
+    if (!n) {
+        s->paths = &s->as_folder;
+        s->n = 1;
+    }
+    /* In a folder that was named its own runs come first, in results/ the history. */
+    if (n && holds_run(folder))
+        return 0;
+    s->db = s->found = inside(folder, HISTORY_FILE, is_file);
+    if (s->db || holds_run(folder))
+        return 0;
     s->found = inside(folder, "runs", is_folder);
     if (s->found && holds_run(s->found)) {
         s->paths = (const char *const *)&s->found;
@@ -239,39 +230,6 @@ static int look_inside(struct pick_source *s, const char *folder, char *error, s
              "--update-baseline --history '%s/history.db' begins a history",
              folder, folder);
     return -ENOENT;
-}
-
-int pick_source(struct pick_source *s, const char *const *args, size_t n, char *error, size_t len)
-{
-    *s = (struct pick_source){.paths = args, .n = n};
-    if (!n) {
-        s->as_folder = FOLDER;
-        s->paths = &s->as_folder;
-        s->n = 1;
-        s->found = inside(FOLDER, HISTORY_FILE, is_file);
-        s->db = s->found;
-        if (s->db || holds_run(FOLDER))
-            return 0;
-        if (is_folder(FOLDER))
-            return look_inside(s, FOLDER, error, len);
-        snprintf(error, len,
-                 "there is no folder '" FOLDER "' here, and no history in it: " BEGIN
-                 "; or name a history, or a folder of runs");
-        return -ENOENT;
-    }
-    if (n == 1 && is_file(args[0])) {
-        s->db = args[0];
-        return 0;
-    }
-    for (size_t i = 0; i < n; i++) {
-        if (!is_file(args[i]))
-            continue;
-        snprintf(error, len, "'%s' is a file: name one database alone, or run folders", args[i]);
-        return -EINVAL;
-    }
-    if (n > 1 || !is_folder(args[0]) || holds_run(args[0]))
-        return 0; /* what is not there the reader names */
-    return look_inside(s, args[0], error, len);
 }
 
 #define DATABASE HISTORY_DEFAULT
@@ -342,44 +300,20 @@ static void print_help(const struct opts *o)
          "      all are damaged, nothing is shown. If several apply, the first of 1, 5, 4");
 }
 
-static int exit_code(int err)
+static int read_history(const struct pick_source *s, const struct options *o, struct history *h,
+                        char *error, size_t len)
 {
-    switch (err) {
-    case 0:
-        return EXIT_GOOD;
-    case -EBADMSG:
-    case -EPROTO:
-        return EXIT_DAMAGED;
-    case -ENOENT:
-    case -ENOTDIR:
-    case -EINVAL:
-        return EXIT_USAGE;
-    default:
-        return EXIT_INCOMPLETE;
-    }
-}
-
-static int read_db(const char *path, const struct options *o, const char *const *only,
-                   struct history *h, char *error, size_t len)
-{
+    const char *only[] = {o->pattern, NULL};
     int err = 0;
-    struct history_db *db = history_db_open(path, false, &err, error, len);
 
-    if (!db)
-        return err;
-    err =
-        history_db_read(db, o->host ? o->host : "", o->suite ? o->suite : "", only, h, error, len);
+    if (!s->db)
+        return history_read_folders(s->paths, s->n, only, h, error, len);
+    struct history_db *db = history_db_open(s->db, false, &err, error, len);
+    if (db)
+        err = history_db_read(db, o->host ? o->host : "", o->suite ? o->suite : "", only, h, error,
+                              len);
     history_db_close(db);
     return err;
-}
-
-static int read_history(const struct pick_source *s, const struct options *options,
-                        struct history *h, char *error, size_t len)
-{
-    const char *only[] = {options->pattern, NULL};
-
-    return s->db ? read_db(s->db, options, only, h, error, len)
-                 : history_read_folders(s->paths, s->n, only, h, error, len);
 }
 
 static bool is_stdout(const char *path)
@@ -390,13 +324,11 @@ static bool is_stdout(const char *path)
 static int write_csv(const char *path, const struct trends *t, char *error, size_t len)
 {
     FILE *out = is_stdout(path) ? stdout : fopen(path, "we");
-    int err = 0;
+    int err = out ? 0 : -errno;
 
     if (out) {
         trends_csv(out, t);
         err = stream_finish(out);
-    } else {
-        err = -errno;
     }
     if (err)
         snprintf(error, len, "cannot write '%s': %s", path, strerror(-err));
@@ -408,29 +340,24 @@ typedef bool fails_fn(const struct trends *all, const struct trend *t, size_t wi
 
 /* Says of which cases --fail-on-change complains, and of what. False: of none. */
 static bool complains(const struct options *o, const struct trends *t, fails_fn *fails,
-                      const char *one, const char *many, const char *since)
+                      const char *what)
 {
-    size_t n = 0, named = 0;
+    struct pool *pool = &t->history->pool;
+    const char **names = pool_alloc(pool, t->n, sizeof(*names));
+    size_t n = 0;
     FILE *out = o->json || is_stdout(o->csv) ? stderr : stdout;
 
     for (size_t i = 0; o->fail && i < t->n; i++)
-        n += fails(t, &t->all[i], o->within);
+        if (fails(t, &t->all[i], o->within))
+            names[n++] = t->all[i].series->label;
     if (!n)
         return false;
-    fprintf(out, "--fail-on-change: %zu %s%s", n, n == 1 ? one : many, since);
+    fprintf(out, "--fail-on-change: %s %s ", text_count(n, "case").text, what);
     if (fails == trend_fails && o->within > 1)
         fprintf(out, "one of the newest %" PRIu64 " runs: ", o->within);
     else
         fputs("the newest run: ", out);
-    for (size_t i = 0; i < t->n && named < FAILED_NAMED; i++) {
-        if (!fails(t, &t->all[i], o->within))
-            continue;
-        fputs(named++ ? "; " : "", out);
-        trend_put(out, t->all[i].series->label);
-    }
-    if (n > named)
-        fprintf(out, "; and %zu more", n - named);
-    fputc('\n', out);
+    fprintf(out, "%s\n", utf8_text(pool, pool_list(pool, names, n, FAILED_NAMED, "; "), true));
     return true;
 }
 
@@ -466,11 +393,8 @@ static int run_from(const struct pick_source *s, const struct options *options, 
     struct trends t = {0};
     int err = read_history(s, options, &h, error, len);
 
-    for (size_t i = 0; i < h.n_left_out; i++) {
-        fputs("plumb history: left out: ", stderr);
-        trend_put(stderr, h.left_out[i]);
-        fputc('\n', stderr);
-    }
+    for (size_t i = 0; i < h.n_left_out; i++)
+        fprintf(stderr, "plumb history: left out: %s\n", utf8_text(&h.pool, h.left_out[i], true));
     if (!err)
         trends_make(&t, &h, &filter);
     if (!err && !t.n) {
@@ -491,8 +415,7 @@ static int run_from(const struct pick_source *s, const struct options *options, 
             if (err)
                 snprintf(error, len, "cannot print the history: %s", strerror(-err));
         } else if (!is_stdout(options->csv)) {
-            trends_print(stdout, &t, options->all, document_terminal_of(stdout).utf8);
-            history_print_accepted(stdout, t.history);
+            trends_print(stdout, &t, options->all);
         }
         if (!err && options->csv)
             err = write_csv(options->csv, &t, error, len);
@@ -500,10 +423,9 @@ static int run_from(const struct pick_source *s, const struct options *options, 
             err = -EIO;
     }
     if (!err) {
-        bool failed = complains(options, &t, trend_fails, "case", "cases",
-                                " changed for the worse, first detected by ");
-        bool incomplete =
-            complains(options, &t, trend_fails_to_show, "case has", "cases have", " no value in ");
+        bool failed =
+            complains(options, &t, trend_fails, "changed for the worse, first detected by");
+        bool incomplete = complains(options, &t, trend_fails_to_show, "without a value in");
 
         *status = failed         ? EXIT_BAD
                   : h.n_left_out ? EXIT_DAMAGED
@@ -543,7 +465,10 @@ static int run(const struct opts *o, void *context)
     if (err)
         fprintf(stderr, "plumb history: %s\n", error);
     free(source.found);
-    return err ? exit_code(err) : status;
+    return !err                                                  ? status
+           : err == -EBADMSG || err == -EPROTO                   ? EXIT_DAMAGED
+           : err == -ENOENT || err == -ENOTDIR || err == -EINVAL ? EXIT_USAGE
+                                                                 : EXIT_INCOMPLETE;
 }
 
 int cmd_history(int argc, char **argv)

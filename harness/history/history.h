@@ -44,36 +44,33 @@ struct change_point {
     double a_run_low, a_run_high; /* its interval, 95 % */
 };
 
-struct change_options {
-    double level;      /* false alarms per case and run added; 0: CHANGE_LEVEL */
-    double least;      /* steps smaller than this are not told: 0.01; 0: CHANGE_LEAST */
-    double least_slip; /* slips that do not surely lose or gain more: 0.02; 0: CHANGE_LEAST_SLIP */
-};
-
-#define CHANGE_LEVEL      2.5e-5 /* under 1 a year of nightly runs for 100 cases: 1 / (365 * 100) */
-#define CHANGE_LEAST      0.005
-#define CHANGE_LEAST_SLIP 0.02
-#define CHANGE_SHORT      3 /* values of the new level before a step can be told */
-#define CHANGE_FIRST      8 /* values before the first step can be told */
+/* False alarms per case and run added: under 1 a year of nightly runs for 100 cases,
+ * 1 / (365 * 100). */
+#define CHANGE_LEVEL      2.5e-5
+#define CHANGE_LEAST      0.005 /* steps smaller than this are not told, */
+#define CHANGE_LEAST_SLIP 0.02  /* nor slips that do not surely lose or gain more */
+#define CHANGE_SHORT      3     /* values of the new level before a step can be told */
+#define CHANGE_FIRST      8     /* values before the first step can be told */
 
 /* n values above 0 in time order (NaN: a run without this case, left out). *points is the caller's
- * to free, in order; NULL where there are none. 0, -EINVAL (an option out of range), -EDOM (a value
- * is 0, below, or infinite). */
-int change_points(const double *values, size_t n, const struct change_options *options,
-                  struct change_point **points, size_t *n_points);
+ * to free, in order; NULL where there are none. 0 or -EDOM (a value is 0, below, or infinite). */
+int change_points(const double *values, size_t n, struct change_point **points, size_t *n_points);
 
 /* What the values of a series say of its noise and of a change in it (change_noise.c), and of a
  * slip (change_slip.c): what the search for changes (change.c) stands on. All values are
  * logarithms. */
 
-#define CHANGE_WINDOW 60  /* values before a step that tell level and noise */
-#define CHANGE_MEMORY 240 /* those that tell what noise can do: correlation, stray values */
-#define CHANGE_LAGS   20
+#define CHANGE_WINDOW 60   /* values before a step that tell level and noise */
+#define CHANGE_MEMORY 240  /* those that tell what noise can do: correlation, stray values */
 #define CHANGE_TAIL   20   /* values behind a step with which it can be told at the latest */
 #define CHANGE_CLIP   2.5  /* values further out, in standard deviations, count as so far out */
 #define CHANGE_SCALE  1e-6 /* the least noise that is believed: 1 in a million */
 
+#define CHANGE_CLIPPED    0.9377 /* variance of a standard normal clipped at CHANGE_CLIP */
 #define CHANGE_CONFIDENCE 0.95
+/* What one fit explains more than another, in variances of a value as the noise's correlation makes
+ * them count, to be the better one; a slip has two ends where a step has one. */
+#define CHANGE_BETTER     4
 #define CHANGE_REACH      730 /* values that a slip is told by at most */
 #define CHANGE_SLIP_SHORT 5   /* values of a slip before it can be told */
 #define CHANGE_SLIP_FIRST 16  /* values in which one can be told */
@@ -237,13 +234,12 @@ struct trends {
     size_t n;
     size_t n_changed, n_short, n_bad; /* cases; too few runs to tell; with a value that is none */
     const char *first, *last;         /* start of the first and the last run; "" */
-    size_t n_taken;            /* cases of which launches are left out, as others took the CPU */
-    size_t n_gone;             /* runs in which a case has none left */
-    size_t n_runs;             /* that a case is of */
-    size_t n_missing;          /* cases that have no value in the newest run */
-    size_t n_quiet;            /* cases of enough runs, up to the newest, and without a change */
-    struct trend_asked *asked; /* of each run of the history: trend.c's */
-    struct trend_pair *pairs;  /* trend.c's memory */
+    size_t n_taken;           /* cases of which launches are left out, as others took the CPU */
+    size_t n_gone;            /* runs in which a case has none left */
+    size_t n_runs;            /* that a case is of */
+    size_t n_missing;         /* cases that have no value in the newest run */
+    size_t n_quiet;           /* cases of enough runs, up to the newest, and without a change */
+    struct trend_pair *pairs; /* trend.c's memory */
     size_t n_pairs;
 };
 
@@ -272,30 +268,14 @@ const char *trend_missing_text(struct pool *pool, const struct trend *t);
 /* Where the level of value i begins and ends: the segment between two changes. */
 double trend_level(const struct trend *t, size_t segment);
 
-/* One character a value, or a mean of several where there are more than `width`. The lower line
- * marks the runs of the changes: ^, and - up to the end of a slip. Both of TREND_SPARK_BYTES. */
-#define TREND_SPARK_WIDTH 60
-#define TREND_SPARK_BYTES (TREND_SPARK_WIDTH * 4 + 1)
-
-/* Texts come from files: what would move a terminal is replaced. */
-void trend_put(FILE *out, const char *text);
-/* "1 of 3 cases changed level in 60 runs, 2026-01-01 to 2026-03-01"; "Undecided: 6 runs, and at
- * least 11 are needed" */
-void trends_count_text(const struct trends *t, char *text, size_t len);
 /* What holds of the whole history: cases of too few runs, values and runs that are left out. remarks
  * has room for TRENDS_REMARKS; they live in the history's pool. Returns how many there are. */
 #define TRENDS_REMARKS 8
 size_t trends_remarks(const struct trends *t, const char **remarks);
 
-/* "12.41 to 12.02 GB/s"; "-3.1 % (-3.8 % to -2.4 %)". */
-void trend_levels_text(const struct trend *t, const struct change_point *p, char *text, size_t len);
-void trend_change_text(const struct change_point *p, char *text, size_t len);
-/* "-0.31 % a run (-0.35 to -0.28 %)", of a slip; "": a step. */
-void trend_a_run_text(const struct change_point *p, char *text, size_t len);
-/* "to run quick-20250303 (2025-03-03T02:00:00Z), and may go on", of a slip; "": a step. */
-void trend_end_text(const struct trend *t, const struct change_point *p, char *text, size_t len);
-/* "quick-20250214 (2025-02-14T02:00:00Z, plumb 1.0 abc123)" */
-void trend_run_text(const struct trend *t, const struct change_point *p, char *text, size_t len);
+/* "worse: -3.1 % (-3.8 to -2.4 %), 12.41 to 12.02 GB/s, from run quick-20250214 (...); could be
+ * detected 2 runs later, with that of 2025-02-16"; of a slip also what it is a run, and its end. */
+const char *trend_change_text(struct pool *pool, const struct trend *t, size_t point);
 
 /* "kernel: 6.1.0 to 6.1.2; CPU governor: ..."; at most `most` of them, and how many more. "": none.
  */
@@ -304,7 +284,8 @@ const char *trend_differ_text(struct pool *pool, const struct trend_differ *d, s
 const char *trend_differ_sentence(struct pool *pool, const struct trend *t,
                                   const struct trend_differ *d, bool named);
 
-void trends_print(FILE *out, const struct trends *t, bool all, bool utf8);
+/* all: also cases without a change. 0 or -EIO. */
+int trends_print(FILE *out, const struct trends *t, bool all);
 void trends_csv(FILE *out, const struct trends *t); /* a line a change */
 int trends_json(FILE *out, const struct trends *t); /* 0 or -EIO */
 /* One page with all it shows, and its plots in NAME-plots/ beside it. 0 or -errno with error set.

@@ -92,10 +92,11 @@ struct history_run {
     int64_t id;
     const char *name, *host, *suite, *started_utc, *version, *commit;
     bool good; /* measured to its end, and nothing lost, wrong, failed, missing or likely lost */
-    /* what the run was measured by, as JSON: history_environment(); NULL: not kept, or not asked
-     * for */
+    /* what the run was measured by, as JSON: history_environment(); NULL: not kept */
     const char *environment;
-    bool has_rows; /* its rows are kept; of those of history_db_choose() alone */
+    /* Of that, "" where it is not known: the filter of the cases, the suite's text by its hash, and
+     * "AMD EPYC 9654, 64 cores". */
+    const char *only, *config_hash, *machine;
 };
 
 /* The runs of one host and suite ("" for all), in the order of their start; all lives in the pool.
@@ -146,14 +147,23 @@ struct history_series {
     const char *key, *label, *pipe; /* as in harness/compare/pairs.h */
     const char *host, *suite, *unit;
     bool higher_is_better;
-    size_t n;
-    const struct history_run **runs; /* n of them */
+    size_t n;                        /* 1 at least */
+    const struct history_run **runs; /* n of them, in the order of their start */
     double **launches;               /* launches' medians of each, in time order */
-    /* what other guests took of the CPU in each of them, percent; NaN, or all NULL: not known */
-    const double **steals;
+    /* what other guests took of the CPU in each of them, percent; NaN: not known */
+    double **steals;
     size_t *n_launches;
     const char **outcomes; /* of each run, as JSON: history_outcomes(); NULL: not kept */
 };
+
+/* What a run, number i of the series, has of the case: */
+struct history_value {
+    double value;   /* the centre (stats_centre()) of the launches that count; NaN: none does */
+    double taken;   /* where none counts, the centre of those that others took; else NaN */
+    size_t n_taken; /* launches in which others took more of the CPU */
+    size_t n_bad;   /* and those without a number above 0: neither counts */
+};
+struct history_value history_value(const struct history_series *s, size_t i, double steal_limit);
 
 struct history {
     struct pool pool;         /* of everything below */
@@ -172,34 +182,15 @@ struct history {
  */
 int history_db_read(struct history_db *db, const char *host, const char *suite,
                     const char *const *only, struct history *h, char *error, size_t len);
+/* The paths of a run folder, or of those in a folder of them, in the order of their names; none is
+ * read. 0 or -errno. */
+int history_list_runs(struct run_paths *runs, const char *path);
 /* The same of a folder of run folders, by a database in memory. A run that is damaged, or cannot be
  * read, is left out and told in h->left_out; where none can be, -EBADMSG: h->left_out says why of
  * each. */
 int history_read_folders(const char *const *paths, size_t n, const char *const *only,
                          struct history *h, char *error, size_t len);
 void history_release(struct history *h);
-
-/* Series out of single values: what reading a database and reading folders have in common. */
-
-/* A case in one run. Its texts live in the history's pool. */
-struct history_entry {
-    const char *key, *label, *pipe, *host, *suite, *unit;
-    bool higher_is_better;
-    size_t place; /* in the order of the suite */
-    size_t run;   /* index in h->runs */
-    double *launches;
-    const double *steals; /* as in history_series; NULL: not known of any */
-    size_t n_launches;
-    const char *outcomes; /* NULL: not kept */
-};
-
-struct history_entries {
-    struct history_entry *all; /* grows by ARRAY_ADD() */
-    size_t n;
-};
-
-/* Makes h->series out of the entries, whose order changes. h->runs is there, in time order. */
-void history_build(struct history *h, struct history_entries *e);
 
 /* What a run is, out of its run.json; the texts are the run folder's, "" or "unknown" where it does
  * not say. */
@@ -220,12 +211,8 @@ const char *history_case_name(struct pool *pool, const char *key);
 
 /* "run lost, all cases (jo, 2026-01-05T02:00:00Z): driver 580 costs 3 %"; a few cases are named. */
 const char *history_acceptance_text(struct pool *pool, const struct history_acceptance *a);
-/* What was accepted, for plumb history: lines, nothing where there is none, and an array. */
-void history_print_accepted(FILE *out, struct history *h);
-json_t *history_accepted_json(struct history *h);
-
-/* The cases of one run alone, each READY one with its launches on both sides. As pairs_load(). */
-int history_cases(struct pairs *p, const char *path, char *error, size_t len);
+/* null is what is not known, or all cases. */
+json_t *history_acceptance_json(struct pool *pool, const struct history_acceptance *a);
 
 /* ---- A folder for the while: runs of the history lie there while they are read as folders ---- */
 
@@ -255,26 +242,4 @@ struct sqlite3_stmt *history_statement(struct history_db *db, const char *sql, c
                                        ...);
 /* The same, run to its end. An SQLite code. */
 int history_execute(struct history_db *db, const char *sql, const char *types, ...);
-/* The number of that environment, which is added where it is new. 0: it went wrong, or json is
- * NULL. Within a transaction that writes. */
-int64_t history_environment_id(struct history_db *db, const char *json);
-
-/* The runs of this one's host and suite that came before it, or all others, in the order of their
- * start; all lives in the pool. 0 or -errno with error set. */
-int history_others(struct history_db *db, const struct history_run *run, bool later,
-                   struct pool *pool, struct history_run **runs, size_t *n, char *error,
-                   size_t len);
-
-/* What was accepted of a host's and suite's runs ("" for all), in the order of their start; all
- * lives in the pool. */
-int history_accepted(struct history_db *db, const char *host, const char *suite, struct pool *pool,
-                     struct history_acceptance **all, size_t *n, char *error, size_t len);
-
-/* "" where it is NULL. */
-const char *history_column_text(struct sqlite3_stmt *s, int column);
-
-/* Keeps what was accepted of that run. An SQLite code. */
-int history_write_accepted(struct history_db *db, int64_t run,
-                           const struct history_acceptance *accepted);
-
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Series out of single values: see history_db.h. */
+/* What the history keeps of a run beside its values, and what it says of it: see history_db.h. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,74 +7,13 @@
 #include <sys/stat.h>
 
 #include "core/alloc.h"
+#include "core/stats.h"
+#include "harness/document/record.h"
 #include "harness/history/history.h"
 #include "harness/history/history_db.h"
 #include "harness/machine/fact.h"
 #include "harness/report/cases.h"
 #include "harness/report/show.h"
-
-static int compare_series(const struct history_entry *a, const struct history_entry *b)
-{
-    int d = strcmp(a->host, b->host);
-
-    d = d ? d : strcmp(a->suite, b->suite);
-    return d ? d : strcmp(a->key, b->key);
-}
-
-static int compare_entries(const void *a, const void *b)
-{
-    const struct history_entry *x = a, *y = b;
-    int d = compare_series(x, y);
-
-    return d ? d : (x->run > y->run) - (x->run < y->run);
-}
-
-/* n entries of one series, in time order. How it is called, and where it stands, the last one says.
- */
-static void fill_series(struct history *h, struct history_series *s, const struct history_entry *e,
-                        size_t n)
-{
-    const struct history_entry *last = &e[n - 1];
-    const struct history_run **runs = pool_alloc(&h->pool, n, sizeof(*runs));
-
-    *s = (struct history_series){
-        .key = last->key,
-        .label = last->label,
-        .pipe = last->pipe,
-        .host = last->host,
-        .suite = last->suite,
-        .unit = last->unit,
-        .higher_is_better = last->higher_is_better,
-        .n = n,
-        .runs = runs,
-        .launches = pool_alloc(&h->pool, n, sizeof(*s->launches)),
-        .steals = pool_alloc(&h->pool, n, sizeof(*s->steals)),
-        .n_launches = pool_alloc(&h->pool, n, sizeof(*s->n_launches)),
-        .outcomes = pool_alloc(&h->pool, n, sizeof(*s->outcomes)),
-    };
-    for (size_t i = 0; i < n; i++) {
-        runs[i] = &h->runs[e[i].run];
-        s->launches[i] = e[i].launches;
-        s->steals[i] = e[i].steals;
-        s->n_launches[i] = e[i].n_launches;
-        s->outcomes[i] = e[i].outcomes;
-    }
-}
-
-struct placed {
-    struct history_series series;
-    size_t place;
-};
-
-static int compare_placed(const void *a, const void *b)
-{
-    const struct placed *x = a, *y = b;
-    int d = strcmp(x->series.host, y->series.host);
-
-    d = d ? d : strcmp(x->series.suite, y->series.suite);
-    d = d ? d : (x->place > y->place) - (x->place < y->place);
-    return d ? d : strcmp(x->series.key, y->series.key);
-}
 
 /* What ends a part of a key is written as %7C in it: harness/compare/pairs.c. */
 static const char *plain_part(struct pool *pool, const char *part, const char *end)
@@ -105,52 +44,29 @@ const char *history_case_name(struct pool *pool, const char *key)
     return *name ? name : key;
 }
 
-static int compare_labels(const void *a, const void *b)
+struct history_value history_value(const struct history_series *s, size_t i, double steal_limit)
 {
-    const struct history_series *x = *(struct history_series *const *)a,
-                                *y = *(struct history_series *const *)b;
-    int d = strcmp(x->host, y->host);
+    struct history_value v = {.value = NAN, .taken = NAN};
+    double *kept = xcalloc(2 * s->n_launches[i] + 1, sizeof(*kept)),
+           *taken = kept + s->n_launches[i];
+    size_t n = 0;
 
-    d = d ? d : strcmp(x->suite, y->suite);
-    return d ? d : strcmp(x->label, y->label);
-}
+    for (size_t k = 0; k < s->n_launches[i]; k++) {
+        double value = s->launches[i][k];
 
-/* Labels of different nights leave out different things: "null 1" of one, where the number varied,
- * may be another case than "null 1" of the next. Those are called by all that makes them. */
-static void part_labels(struct history *h)
-{
-    struct history_series **sorted = xcalloc(h->n_series, sizeof(*sorted));
-
-    for (size_t i = 0; i < h->n_series; i++)
-        sorted[i] = &h->series[i];
-    qsort(sorted, h->n_series, sizeof(*sorted), compare_labels);
-    for (size_t i = 0, end; i < h->n_series; i = end) {
-        for (end = i + 1; end < h->n_series && !compare_labels(&sorted[i], &sorted[end]);)
-            end++;
-        for (size_t k = i; end > i + 1 && k < end; k++)
-            sorted[k]->label = history_case_name(&h->pool, sorted[k]->key);
+        if (!(isfinite(value) && value > 0))
+            v.n_bad++;
+        else if (steal_is_over(s->steals[i][k], steal_limit))
+            taken[v.n_taken++] = value;
+        else
+            kept[n++] = value;
     }
-    free(sorted);
-}
-
-void history_build(struct history *h, struct history_entries *e)
-{
-    struct placed *placed = xcalloc(e->n, sizeof(*placed));
-
-    h->series = pool_alloc(&h->pool, e->n, sizeof(*h->series));
-    if (e->n)
-        qsort(e->all, e->n, sizeof(*e->all), compare_entries);
-    for (size_t i = 0, end; i < e->n; i = end) {
-        for (end = i + 1; end < e->n && !compare_series(&e->all[i], &e->all[end]);)
-            end++;
-        placed[h->n_series].place = e->all[end - 1].place;
-        fill_series(h, &placed[h->n_series++].series, &e->all[i], end - i);
-    }
-    qsort(placed, h->n_series, sizeof(*placed), compare_placed);
-    for (size_t i = 0; i < h->n_series; i++)
-        h->series[i] = placed[i].series;
-    free(placed);
-    part_labels(h);
+    if (n)
+        v.value = stats_centre(kept, n);
+    else if (v.n_taken)
+        v.taken = stats_centre(taken, v.n_taken);
+    free(kept);
+    return v;
 }
 
 static const char *text_of(const json_t *object, const char *key, const char *other)
@@ -185,13 +101,6 @@ struct history_run history_run_of(const struct run_folder *run)
         .commit = text_of(run->meta, "commit", ""),
         .good = true,
     };
-}
-
-int history_cases(struct pairs *p, const char *path, char *error, size_t len)
-{
-    static const struct pairs_options options = {.margin = 0.05};
-
-    return pairs_load(p, &path, 1, &path, 1, &options, error, len);
 }
 
 /* ---- What a run was measured by, kept as JSON ---- */
@@ -287,60 +196,38 @@ const char *history_outcomes(struct pool *pool, const struct pairs *p, const str
 
 #define NAMED_MAX 3
 
-static const char *cases_text(struct pool *pool, const struct history_acceptance *a)
-{
-    const char *list = "";
-
-    for (size_t i = 0; i < a->n_keys && i < NAMED_MAX; i++)
-        list = pool_text(pool, "%s%s%s", list, i ? ", " : "", history_case_name(pool, a->keys[i]));
-    if (!a->n_keys)
-        return "all cases";
-    return a->n_keys > NAMED_MAX ? pool_text(pool, "%zu cases, %s and others", a->n_keys, list)
-                                 : list;
-}
-
 const char *history_acceptance_text(struct pool *pool, const struct history_acceptance *a)
 {
-    return pool_text(pool, "run %s, %s (%s%s%s): %s", a->run, cases_text(pool, a), a->by,
-                     *a->by ? ", " : "", a->at_utc, *a->reason ? a->reason : "no reason given");
+    const char **cases = pool_alloc(pool, a->n_keys, sizeof(*cases));
+
+    for (size_t i = 0; i < a->n_keys; i++)
+        cases[i] = history_case_name(pool, a->keys[i]);
+    return pool_text(pool, "run %s, %s (%s%s%s): %s", a->run,
+                     a->n_keys ? pool_list(pool, cases, a->n_keys, NAMED_MAX, ", ") : "all cases",
+                     a->by, *a->by ? ", " : "", a->at_utc,
+                     *a->reason ? a->reason : "no reason given");
 }
 
-void history_print_accepted(FILE *out, struct history *h)
+/* Not known is null. */
+static const char *or_null(const char *text)
 {
-    if (h->n_accepted)
-        fputs("\naccepted levels:\n", out);
-    for (size_t i = 0; i < h->n_accepted; i++) {
-        const struct history_acceptance *a = &h->accepted[i];
-
-        trend_put(out, pool_text(&h->pool, "  host %s, suite %s: %s", a->host, a->suite,
-                                 history_acceptance_text(&h->pool, a)));
-        fputc('\n', out);
-    }
+    return text && *text ? text : NULL;
 }
 
-/* Bytes that are no UTF-8 are no text of JSON. */
-static json_t *text_json(const char *text)
+json_t *history_acceptance_json(struct pool *pool, const struct history_acceptance *a)
 {
-    json_t *value = *text ? json_string(text) : NULL;
+    const struct record_field fields[] = {record_text("host", or_null(a->host)),
+                                          record_text("suite", or_null(a->suite)),
+                                          record_text("run", or_null(a->run)),
+                                          record_text("started_utc", or_null(a->started_utc)),
+                                          record_text("reason", or_null(a->reason)),
+                                          record_text("by", or_null(a->by)),
+                                          record_text("at_utc", or_null(a->at_utc))};
+    json_t *one = json_object(), *keys = a->n_keys ? json_array() : json_null();
 
-    return value ? value : json_null();
-}
-
-json_t *history_accepted_json(struct history *h)
-{
-    json_t *all = json_array();
-
-    for (size_t i = 0; i < h->n_accepted; i++) {
-        const struct history_acceptance *a = &h->accepted[i];
-        json_t *keys = a->n_keys ? json_array() : json_null();
-
-        for (size_t k = 0; k < a->n_keys; k++)
-            json_array_append_new(keys, text_json(a->keys[k]));
-        json_array_append_new(
-            all, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "host", text_json(a->host),
-                           "suite", text_json(a->suite), "run", text_json(a->run), "started_utc",
-                           text_json(a->started_utc), "reason", text_json(a->reason), "by",
-                           text_json(a->by), "at_utc", text_json(a->at_utc), "cases", keys));
-    }
-    return all;
+    record_json(pool, one, fields, sizeof(fields) / sizeof(*fields));
+    for (size_t i = 0; i < a->n_keys; i++)
+        json_array_append_new(keys, json_text(pool, a->keys[i]));
+    json_object_set_new(one, "cases", keys);
+    return one;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A history out of run folders, without a database: see history_db.h. */
+/* A history out of run folders, by a database in memory: see history_db.h. */
 #include <dirent.h>
 #include <errno.h>
 #include <ftw.h>
@@ -17,11 +17,6 @@
 #include "harness/history/history_db.h"
 #include "harness/plan/plan.h"
 
-struct folders {
-    char **all;
-    size_t n;
-};
-
 static bool is_run(const char *path)
 {
     char *file = xasprintf("%s/run.json", path);
@@ -31,8 +26,7 @@ static bool is_run(const char *path)
     return found;
 }
 
-/* A run, or the runs in a folder. */
-static int list(struct folders *f, const char *path)
+int history_list_runs(struct run_paths *runs, const char *path)
 {
     struct dirent **names = NULL;
     int n = is_run(path) ? 0 : scandir(path, &names, NULL, alphasort);
@@ -40,12 +34,12 @@ static int list(struct folders *f, const char *path)
     if (n < 0)
         return -errno;
     if (!names)
-        *ARRAY_ADD(f->all, f->n) = xstrdup(path);
+        *ARRAY_ADD(runs->all, runs->n) = xstrdup(path);
     for (int i = 0; i < n; i++) {
         char *inner = xasprintf("%s/%s", path, names[i]->d_name);
 
         if (names[i]->d_name[0] != '.' && is_run(inner))
-            *ARRAY_ADD(f->all, f->n) = inner;
+            *ARRAY_ADD(runs->all, runs->n) = inner;
         else
             free(inner);
         free(names[i]);
@@ -57,58 +51,55 @@ static int list(struct folders *f, const char *path)
 int history_read_folders(const char *const *paths, size_t n, const char *const *only,
                          struct history *h, char *error, size_t len)
 {
-    struct history left = {0};
-    struct folders f = {0};
+    struct run_paths runs = {0};
     struct history_db *db = NULL;
-
-    *h = (struct history){0};
+    char **left_out = NULL;
+    size_t n_left_out = 0;
     int err = 0;
 
+    *h = (struct history){0};
     for (size_t i = 0; !err && i < n; i++) {
-        err = list(&f, paths[i]);
+        err = history_list_runs(&runs, paths[i]);
         if (err)
             snprintf(error, len, "cannot read '%s': %s", paths[i], strerror(-err));
     }
-    if (!err && !f.n) {
+    if (!err && !runs.n) {
         snprintf(error, len, "no run folder in '%s': plumb run makes them", n ? paths[0] : "");
         err = -ENOENT;
     }
     if (!err)
         db = history_db_open_memory(&err, error, len);
-    if (!err) {
-        /* A run that cannot be read must not take the others with it, and one in which nothing was
-         * measured has nothing to say. */
-        left.left_out = pool_alloc(&left.pool, f.n, sizeof(*left.left_out));
-        for (size_t i = 0; i < f.n; i++) {
-            struct history_judged judged = {.good = true};
-            enum history_added how;
-            char why[512] = "";
-            int why_not = history_db_add(db, f.all[i], &judged, &how, why, sizeof(why));
+    /* A run that cannot be read must not take the others with it, and one in which nothing was
+     * measured has nothing to say. */
+    for (size_t i = 0; !err && i < runs.n; i++) {
+        struct history_judged judged = {.good = true};
+        enum history_added how;
+        char why[512] = "";
+        int why_not = history_db_add(db, runs.all[i], &judged, &how, why, sizeof(why));
 
-            if (why_not && why_not != -EINVAL)
-                left.left_out[left.n_left_out++] =
-                    strstr(why, f.all[i]) ? pool_text(&left.pool, "%s", why)
-                                          : pool_text(&left.pool, "'%s': %s", f.all[i], why);
-        }
+        if (why_not && why_not != -EINVAL)
+            *ARRAY_ADD(left_out, n_left_out) =
+                strstr(why, runs.all[i]) ? xstrdup(why) : xasprintf("'%s': %s", runs.all[i], why);
     }
-    if (!err && left.n_left_out == f.n) {
-        if (f.n == 1)
+    if (!err && n_left_out == runs.n) {
+        if (runs.n == 1)
             snprintf(error, len, "there is no other run: nothing is shown");
         else
-            snprintf(error, len, "none of the %zu runs there can be read: nothing is shown", f.n);
+            snprintf(error, len, "none of the %zu runs there can be read: nothing is shown",
+                     runs.n);
         err = -EBADMSG;
     }
     if (!err)
         err = history_db_read(db, "", "", only, h, error, len);
     h->judged = false;
-    h->left_out = pool_alloc(&h->pool, left.n_left_out, sizeof(*h->left_out));
-    for (size_t i = 0; i < left.n_left_out; i++)
-        h->left_out[h->n_left_out++] = pool_text(&h->pool, "%s", left.left_out[i]);
-    pool_release(&left.pool);
+    h->left_out = pool_alloc(&h->pool, n_left_out, sizeof(*h->left_out));
+    for (size_t i = 0; i < n_left_out; i++) {
+        h->left_out[h->n_left_out++] = pool_text(&h->pool, "%s", left_out[i]);
+        free(left_out[i]);
+    }
+    free(left_out);
     history_db_close(db);
-    for (size_t i = 0; i < f.n; i++)
-        free(f.all[i]);
-    free(f.all);
+    run_paths_release(&runs);
     return err;
 }
 

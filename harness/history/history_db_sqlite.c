@@ -16,26 +16,21 @@
 #include "harness/history/history_db.h"
 
 #define HISTORY_APPLICATION 0x504c4d42 /* "PLMB", in the file's header */
-#define HISTORY_SCHEMA      5
+#define HISTORY_SCHEMA      6
 #define HISTORY_BUSY_MS     60000
-
-const char *history_column_text(sqlite3_stmt *s, int column)
-{
-    const char *text = (const char *)sqlite3_column_text(s, column);
-
-    return text ? text : "";
-}
 
 /* ---- The tables of the history ---- */
 
 static const char schema[] =
     "CREATE TABLE environments (id INTEGER PRIMARY KEY, json TEXT NOT NULL);"
-    /* good: struct history_run; state, ended: of the run and its launches; digest: of its files */
+    /* good: struct history_run; state, ended: of the run and its launches; digest: of its files;
+     * least_steal: the least that others took of the CPU in a launch, percent, 0 where one does not
+     * say; NULL: no launches */
     "CREATE TABLE runs (id INTEGER PRIMARY KEY, name TEXT NOT NULL, host TEXT NOT NULL,"
     " suite TEXT NOT NULL, started_utc TEXT NOT NULL, version TEXT NOT NULL,"
     " commit_id TEXT NOT NULL, good INTEGER NOT NULL,"
     " environment INTEGER REFERENCES environments, state TEXT, ended INTEGER, digest TEXT,"
-    " UNIQUE (name, host, started_utc));"
+    " least_steal REAL, UNIQUE (name, host, started_utc));"
     "CREATE TABLE series (id INTEGER PRIMARY KEY, host TEXT NOT NULL, suite TEXT NOT NULL,"
     " key TEXT NOT NULL, label TEXT NOT NULL, pipe TEXT NOT NULL, unit TEXT NOT NULL,"
     " higher_is_better INTEGER NOT NULL, place INTEGER NOT NULL, UNIQUE (host, suite, key));"
@@ -54,59 +49,6 @@ static const char schema[] =
     " at_utc TEXT NOT NULL, by TEXT NOT NULL, reason TEXT NOT NULL);"
     "CREATE TABLE accepted_cases (accepted INTEGER NOT NULL REFERENCES accepted, key TEXT NOT NULL,"
     " PRIMARY KEY (accepted, key)) WITHOUT ROWID;";
-
-static int64_t history_number(struct history_db *db, const char *sql, int64_t other);
-
-static int64_t history_schema(struct history_db *db)
-{
-    return history_number(db, "PRAGMA user_version", -1);
-}
-
-int64_t history_environment_id(struct history_db *db, const char *json)
-{
-    static const char find[] = "SELECT id FROM environments WHERE json = ?";
-    int64_t id = 0;
-
-    for (int try = 0; json && !id && try < 2; try++) {
-        sqlite3_stmt *s;
-
-        if (try && history_execute(db, "INSERT INTO environments (json) VALUES (?)", "t", json))
-            return 0;
-        s = history_statement(db, find, "t", json);
-        if (s && sqlite3_step(s) == SQLITE_ROW)
-            id = sqlite3_column_int64(s, 0);
-        sqlite3_finalize(s);
-    }
-    return id;
-}
-
-static int failed_schema(struct history_db *db, char *error, size_t len)
-{
-    return history_sqlite_error(db, "make the tables of the history", error, len);
-}
-
-/* Makes the tables of an empty file. 0 or -errno with error set. Others may be at it at this moment:
- * one does it, the rest find it done. */
-static int history_schema_make(struct history_db *db, char *error, size_t len)
-{
-    char mark[96];
-
-    snprintf(mark, sizeof(mark), "PRAGMA application_id = %d; PRAGMA user_version = %d;",
-             HISTORY_APPLICATION, HISTORY_SCHEMA);
-    if (history_execute(db, "BEGIN IMMEDIATE", "") != SQLITE_OK)
-        return failed_schema(db, error, len);
-    bool made = history_schema(db) == HISTORY_SCHEMA;
-
-    if (!made)
-        made = sqlite3_exec(db->sqlite, schema, NULL, NULL, NULL) == SQLITE_OK &&
-               sqlite3_exec(db->sqlite, mark, NULL, NULL, NULL) == SQLITE_OK;
-    made = made && history_execute(db, "COMMIT", "") == SQLITE_OK;
-    int err = made ? 0 : failed_schema(db, error, len);
-
-    if (err)
-        sqlite3_exec(db->sqlite, "ROLLBACK", NULL, NULL, NULL);
-    return err;
-}
 
 static int errno_of(sqlite3 *sqlite)
 {
@@ -134,31 +76,25 @@ static int errno_of(sqlite3 *sqlite)
     }
 }
 
-static const char *advice(int err)
-{
-    switch (err) {
-    case -EBUSY:
-        return "another program has held it for too long: see who, and try again";
-    case -ENOSPC:
-        return "no space is left there, or a limit on file sizes is reached; nothing of the run "
-               "was added";
-    case -EACCES:
-        return "the file or its folder cannot be written or opened: name another file, or give "
-               "this user leave to write both";
-    case -EBADMSG:
-        return "the file is damaged, or is no SQLite file: take a copy back, or name a new file";
-    case -ENOMEM:
-        return "out of memory";
-    default:
-        return NULL;
-    }
-}
-
 int history_sqlite_error(struct history_db *db, const char *what, char *error, size_t len)
 {
+    static const struct {
+        int err;
+        const char *advice;
+    } known[] = {
+        {-EBUSY, "another program has held it for too long: see who, and try again"},
+        {-ENOSPC, "no space is left there, or a limit on file sizes is reached; nothing of the run "
+                  "was added"},
+        {-EACCES, "the file or its folder cannot be written or opened: name another file, or give "
+                  "this user leave to write both"},
+        {-EBADMSG,
+         "the file is damaged, or is no SQLite file: take a copy back, or name a new file"},
+        {-ENOMEM, "out of memory"}};
     int err = errno_of(db->sqlite);
-    const char *why = advice(err);
+    const char *why = NULL;
 
+    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+        why = known[i].err == err ? known[i].advice : why;
     snprintf(error, len, "cannot %s '%s': %s%s%s%s", what, db->path, why ? why : "",
              why ? " (" : "", sqlite3_errmsg(db->sqlite), why ? ")" : "");
     return err;
@@ -175,9 +111,11 @@ __attribute__((format(printf, 4, 5))) static int refuse(int err, char *error, si
     return err;
 }
 
-static int bind_all(sqlite3_stmt *statement, const char *types, va_list args)
+static sqlite3_stmt *make_statement(struct history_db *db, const char *sql, const char *types,
+                                    va_list args)
 {
-    int code = SQLITE_OK;
+    sqlite3_stmt *statement = NULL;
+    int code = sqlite3_prepare_v2(db->sqlite, sql, -1, &statement, NULL);
 
     for (int i = 0; code == SQLITE_OK && types[i]; i++) {
         if (types[i] == 'i')
@@ -188,17 +126,7 @@ static int bind_all(sqlite3_stmt *statement, const char *types, va_list args)
             code = sqlite3_bind_text(statement, i + 1, va_arg(args, const char *), -1,
                                      SQLITE_TRANSIENT);
     }
-    return code;
-}
-
-static sqlite3_stmt *make_statement(struct history_db *db, const char *sql, const char *types,
-                                    va_list args)
-{
-    sqlite3_stmt *statement = NULL;
-
-    if (sqlite3_prepare_v2(db->sqlite, sql, -1, &statement, NULL) != SQLITE_OK)
-        return NULL;
-    if (bind_all(statement, types, args) == SQLITE_OK)
+    if (code == SQLITE_OK)
         return statement;
     sqlite3_finalize(statement);
     return NULL;
@@ -275,16 +203,48 @@ static void choose_journal(struct history_db *db)
     }
 }
 
-static bool is_empty(struct history_db *db)
+static int64_t schema_of(struct history_db *db)
 {
-    return history_number(db, "SELECT count(*) FROM sqlite_master", -1) == 0 &&
-           history_schema(db) == 0;
+    return history_number(db, "PRAGMA user_version", -1);
 }
 
-static int check_schema(struct history_db *db, char *error, size_t len)
+/* Makes the tables of an empty file. Others may be at it at this moment: one does it, the rest find
+ * it done. */
+static int make_schema(struct history_db *db, char *error, size_t len)
 {
-    int64_t version = history_schema(db);
-    int64_t application = history_number(db, "PRAGMA application_id", -1);
+    char mark[96];
+
+    snprintf(mark, sizeof(mark), "PRAGMA application_id = %d; PRAGMA user_version = %d;",
+             HISTORY_APPLICATION, HISTORY_SCHEMA);
+    if (history_execute(db, "BEGIN IMMEDIATE", "") == SQLITE_OK &&
+        (schema_of(db) == HISTORY_SCHEMA ||
+         (sqlite3_exec(db->sqlite, schema, NULL, NULL, NULL) == SQLITE_OK &&
+          sqlite3_exec(db->sqlite, mark, NULL, NULL, NULL) == SQLITE_OK)) &&
+        history_execute(db, "COMMIT", "") == SQLITE_OK)
+        return 0;
+    int err = history_sqlite_error(db, "make the tables of the history", error, len);
+    sqlite3_exec(db->sqlite, "ROLLBACK", NULL, NULL, NULL);
+    return err;
+}
+
+static int settle(struct history_db *db, bool create, char *error, size_t len)
+{
+    static const char count[] = "SELECT count(*) FROM sqlite_master";
+    int64_t things = history_number(db, count, -1);
+    int err = 0;
+
+    if (things < 0)
+        return history_sqlite_error(db, "open the history", error, len);
+    if (!things && !schema_of(db) && !create)
+        return refuse(-ENOENT, error, len, "'%s' holds no history yet", db->path);
+    if (sqlite3_db_readonly(db->sqlite, "main") != 1 &&
+        (!things || history_number(db, "PRAGMA application_id", 0) == HISTORY_APPLICATION))
+        choose_journal(db);
+    if (history_number(db, count, -1) == 0 && !schema_of(db))
+        err = make_schema(db, error, len);
+    if (err)
+        return err;
+    int64_t version = schema_of(db), application = history_number(db, "PRAGMA application_id", -1);
 
     if (version < 0 || application < 0)
         return history_sqlite_error(db, "read the history", error, len);
@@ -299,23 +259,6 @@ static int check_schema(struct history_db *db, char *error, size_t len)
             "another file",
             db->path, (long long)version, HISTORY_SCHEMA);
     return 0;
-}
-
-static int settle(struct history_db *db, bool create, char *error, size_t len)
-{
-    int64_t things = history_number(db, "SELECT count(*) FROM sqlite_master", -1);
-
-    if (things < 0)
-        return history_sqlite_error(db, "open the history", error, len);
-    if (is_empty(db) && !create)
-        return refuse(-ENOENT, error, len, "'%s' holds no history yet", db->path);
-    if (sqlite3_db_readonly(db->sqlite, "main") != 1 &&
-        (!things || history_number(db, "PRAGMA application_id", 0) == HISTORY_APPLICATION))
-        choose_journal(db);
-    int err = is_empty(db) ? history_schema_make(db, error, len) : 0;
-    if (!err)
-        err = check_schema(db, error, len);
-    return err;
 }
 
 static int open_file(struct history_db *db, const char *name, int flags, int busy_ms)

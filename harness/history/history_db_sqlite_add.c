@@ -158,6 +158,12 @@ static int add_cases(struct adding *a)
             err = code == SQLITE_OK ? 0 : failed(a, "add a value to the history");
         }
     }
+    if (!err && history_execute(a->db,
+                                "UPDATE runs SET least_steal = (SELECT min(ifnull(steal, 0))"
+                                " FROM series s JOIN launches l ON l.series = s.id AND"
+                                " l.run = runs.id WHERE s.host = runs.host) WHERE id = ?",
+                                "i", a->run.id) != SQLITE_OK)
+        err = failed(a, "add a run to the history");
     return err;
 }
 
@@ -166,12 +172,14 @@ static int drop_run(struct adding *a, bool files_alone)
 {
     static const char *const from[] = {
         "DELETE FROM files WHERE run = ?",
-        "DELETE FROM launches WHERE run = ? AND series IN (SELECT id FROM series WHERE host = ?)",
-        "DELETE FROM outcomes WHERE run = ? AND series IN (SELECT id FROM series WHERE host = ?)"};
-    int code = history_execute(a->db, from[0], "i", a->run.id);
+        "DELETE FROM launches WHERE run = ?1 AND series IN (SELECT id FROM series WHERE host ="
+        " (SELECT host FROM runs WHERE id = ?1))",
+        "DELETE FROM outcomes WHERE run = ?1 AND series IN (SELECT id FROM series WHERE host ="
+        " (SELECT host FROM runs WHERE id = ?1))"};
+    int code = SQLITE_OK;
 
-    for (size_t i = 1; code == SQLITE_OK && !files_alone && i < 3; i++)
-        code = history_execute(a->db, from[i], "it", a->run.id, a->run.host);
+    for (size_t i = 0; code == SQLITE_OK && i < (files_alone ? 1 : 3); i++)
+        code = history_execute(a->db, from[i], "i", a->run.id);
     return code == SQLITE_OK ? 0 : failed(a, "replace a run of the history");
 }
 
@@ -218,16 +226,18 @@ static int add_files(struct adding *a)
 static int write_facts(struct adding *a)
 {
     const struct history_run *r = &a->run;
-    int64_t environment = history_environment_id(a->db, r->environment);
+    int code = history_execute(a->db,
+                               "INSERT INTO environments (json) SELECT ?1 WHERE ?1 IS NOT NULL AND"
+                               " NOT EXISTS (SELECT 1 FROM environments WHERE json = ?1)",
+                               "t", r->environment);
 
-    if (!environment && r->environment)
-        return failed(a, "add a run's machine to the history");
-    int code = history_execute(
-        a->db,
-        "UPDATE runs SET suite = ?, version = ?, commit_id = ?, good = ?, state = ?, ended = ?,"
-        " environment = nullif(?, 0), digest = ? WHERE id = ?",
-        "tttitiiti", r->suite, r->version, r->commit, (int64_t)r->good, a->state, a->ended,
-        environment, a->digest, r->id);
+    if (code == SQLITE_OK)
+        code = history_execute(
+            a->db,
+            "UPDATE runs SET suite = ?, version = ?, commit_id = ?, good = ?, state = ?, ended = ?,"
+            " environment = (SELECT id FROM environments WHERE json = ?), digest = ? WHERE id = ?",
+            "tttititti", r->suite, r->version, r->commit, (int64_t)r->good, a->state, a->ended,
+            r->environment, a->digest, r->id);
     /* Machines that no run is of any more. */
     if (code == SQLITE_OK)
         code = history_execute(a->db,
@@ -235,6 +245,20 @@ static int write_facts(struct adding *a)
                                " runs WHERE environment IS NOT NULL)",
                                "");
     return code == SQLITE_OK ? 0 : failed(a, "add a run to the history");
+}
+
+static int write_accepted(struct adding *a)
+{
+    const struct history_acceptance *of = a->acceptance;
+    int code =
+        history_execute(a->db, "INSERT INTO accepted (run, at_utc, by, reason) VALUES (?, ?, ?, ?)",
+                        "ittt", a->run.id, of->at_utc, of->by, of->reason);
+    int64_t id = sqlite3_last_insert_rowid(a->db->sqlite);
+
+    for (size_t i = 0; code == SQLITE_OK && i < of->n_keys; i++)
+        code = history_execute(a->db, "INSERT INTO accepted_cases VALUES (?, ?)", "it", id,
+                               of->keys[i]);
+    return code == SQLITE_OK ? 0 : failed(a, "add what was accepted to the history");
 }
 
 static int add_run(struct adding *a)
@@ -249,8 +273,6 @@ static int add_run(struct adding *a)
     a->run.id = sqlite3_last_insert_rowid(a->db->sqlite);
     return code == SQLITE_OK ? 0 : failed(a, "add a run to the history");
 }
-
-/* ---- the transaction */
 
 /* Of the same data the word on them stays: judged against other baselines, or with other options,
  * it would be another. */
@@ -277,29 +299,19 @@ static int put_run(struct adding *a, enum history_added *how)
         err = write_facts(a);
     if (!err && !stored.same)
         err = add_cases(a);
-    if (!err && a->acceptance && history_write_accepted(a->db, a->run.id, a->acceptance))
-        err = failed(a, "add what was accepted to the history");
+    if (!err && a->acceptance)
+        err = write_accepted(a);
     return err ? err : add_files(a);
-}
-
-static int put_all(struct adding *a, enum history_added *how)
-{
-    if (history_execute(a->db, "BEGIN IMMEDIATE", "") != SQLITE_OK)
-        return failed(a, "write the history");
-    int err = put_run(a, how);
-    if (!err && history_execute(a->db, "COMMIT", "") != SQLITE_OK)
-        err = failed(a, "write the history");
-    if (err)
-        sqlite3_exec(a->db->sqlite, "ROLLBACK", NULL, NULL, NULL);
-    return err;
 }
 
 int history_db_add(struct history_db *db, const char *path, struct history_judged *judged,
                    enum history_added *how, char *error, size_t len)
 {
     struct adding a = {.db = db, .acceptance = judged->acceptance, .error = error, .len = len};
-    /* What takes time, reading, comes before others are kept waiting. */
-    int err = history_cases(&a.cases, path, error, len);
+    static const struct pairs_options options = {.margin = 0.05};
+    /* What takes time, reading, comes before others are kept waiting. The run stands on both sides:
+     * each case that has a value is READY. */
+    int err = pairs_load(&a.cases, &path, 1, &path, 1, &options, error, len);
 
     if (!err) {
         const struct run_folder *folder = &a.cases.report.runs[0];
@@ -328,8 +340,15 @@ int history_db_add(struct history_db *db, const char *path, struct history_judge
             hash = (hash ^ (unsigned char)f->text.text[k]) * 1099511628211u;
     }
     snprintf(a.digest, sizeof(a.digest), "%016llx", (unsigned long long)hash);
-    if (!err)
-        err = put_all(&a, how);
+    if (!err && history_execute(db, "BEGIN IMMEDIATE", "") != SQLITE_OK)
+        err = failed(&a, "write the history");
+    if (!err) {
+        err = put_run(&a, how);
+        if (!err && history_execute(db, "COMMIT", "") != SQLITE_OK)
+            err = failed(&a, "write the history");
+        if (err)
+            sqlite3_exec(db->sqlite, "ROLLBACK", NULL, NULL, NULL);
+    }
     judged->good = a.run.good;
     for (size_t i = 0; i < a.n_files; i++)
         buffer_release(&a.files[i].text);

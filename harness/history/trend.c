@@ -28,11 +28,6 @@ struct trend_pair {
     size_t n;
 };
 
-static const char *kept_text(struct pool *pool, const char *text)
-{
-    return *text ? pool_text(pool, "%s", text) : "";
-}
-
 /* By the code that compares two runs; all it asks of them is their run.json. */
 static void find_differences(struct pool *pool, struct trend_pair *pair)
 {
@@ -47,8 +42,9 @@ static void find_differences(struct pool *pool, struct trend_pair *pair)
     pair->all = pool_alloc(pool, n, sizeof(*pair->all));
     for (size_t i = 0; i < n; i++) /* the texts are the JSON's */
         pair->all[pair->n++] = (struct machine_difference){
-            kept_text(pool, all[i].what), kept_text(pool, all[i].a), kept_text(pool, all[i].b),
-            kept_text(pool, all[i].pipes), all[i].environment};
+            pool_text(pool, "%s", all[i].what), pool_text(pool, "%s", all[i].a),
+            pool_text(pool, "%s", all[i].b), pool_text(pool, "%s", all[i].pipes),
+            all[i].environment};
     json_decref(runs[0].meta);
     json_decref(runs[1].meta);
 }
@@ -90,14 +86,14 @@ static bool have_common(const json_t *a, const json_t *b)
 
 static const char *texts_of(struct pool *pool, const json_t *list)
 {
-    const char *text = "";
+    const char *texts = "";
     const json_t *one;
     size_t i;
 
     json_array_foreach (list, i, one)
         if (json_is_string(one))
-            text = pool_text(pool, "%s%s%s", text, *text ? " or " : "", json_string_value(one));
-    return text;
+            texts = pool_join(pool, texts, " or ", pool_text(pool, "%s", json_string_value(one)));
+    return texts;
 }
 
 /* The outcomes of four runs: two before a place and two from it on. NULL: there is no such run, or
@@ -147,35 +143,24 @@ static const char *unsteady_of(struct pool *pool, const struct around *o)
 
     json_object_foreach (o->before, name, value)
         if (!json_equal(value, json_object_get(o->after, name)) && !has_moved(o, name))
-            names = show_joined(pool, names,
-                                pool_text(pool, "%s", name)); /* the first is kept as it is */
+            names = pool_join(pool, names, ", ", pool_text(pool, "%s", name));
     json_object_foreach (o->after, name, value)
         if (!json_object_get(o->before, name))
-            names = show_joined(pool, names, pool_text(pool, "%s", name));
+            names = pool_join(pool, names, ", ", pool_text(pool, "%s", name));
     return names;
 }
 
 /* --- both, at one place --- */
 
-static size_t value_before(const struct trend *t, size_t at)
+#define BACK SIZE_MAX /* a step to the run before */
+
+/* The next run with a value, forth by 1 or BACK; SIZE_MAX: there is none. */
+static size_t next_value(const struct trend *t, size_t at, size_t by)
 {
-    while (at-- > 0)
+    while ((at += by) < t->n)
         if (!isnan(t->values[at]))
             return at;
     return SIZE_MAX;
-}
-
-static size_t value_behind(const struct trend *t, size_t at)
-{
-    while (++at < t->n)
-        if (!isnan(t->values[at]))
-            return at;
-    return SIZE_MAX;
-}
-
-static bool may_weigh(const struct trend *t, const struct machine_difference *d)
-{
-    return !*d->pipes || words_has_pipe(d->pipes, t->series->pipe);
 }
 
 static void differ_at(struct trends *all, const struct trend *t, size_t before, size_t at,
@@ -184,11 +169,10 @@ static void differ_at(struct trends *all, const struct trend *t, size_t before, 
     *d = (struct trend_differ){.at = at, .before = before, .unsteady = ""};
     if (before == SIZE_MAX)
         return;
-    size_t earlier = value_before(t, before), later = value_behind(t, at);
-    const struct around o = {.earlier = outcomes_at(t, earlier),
+    const struct around o = {.earlier = outcomes_at(t, next_value(t, before, BACK)),
                              .before = outcomes_at(t, before),
                              .after = outcomes_at(t, at),
-                             .later = outcomes_at(t, later)};
+                             .later = outcomes_at(t, next_value(t, at, 1))};
     /* The case's own first, then what may weigh on its pipe, then the rest. */
     const struct trend_pair *pair = pair_of(all, t->runs[before], t->runs[at]);
     struct pool *pool = &all->history->pool;
@@ -196,13 +180,13 @@ static void differ_at(struct trends *all, const struct trend *t, size_t before, 
     struct machine_difference *list = pool_alloc(pool, own + pair->n, sizeof(*list));
 
     d->n = add_outcomes(pool, &o, list);
-    for (size_t i = 0; i < pair->n; i++)
-        if (may_weigh(t, &pair->all[i]))
-            list[d->n++] = pair->all[i];
-    d->n_near = d->n;
-    for (size_t i = 0; i < pair->n; i++)
-        if (!may_weigh(t, &pair->all[i]))
-            list[d->n++] = pair->all[i];
+    for (int near = 1; near >= 0; near--) {
+        for (size_t i = 0; i < pair->n; i++)
+            if (near ==
+                (!*pair->all[i].pipes || words_has_pipe(pair->all[i].pipes, t->series->pipe)))
+                list[d->n++] = pair->all[i];
+        d->n_near = near ? d->n : d->n_near;
+    }
     d->all = list;
     d->unsteady = unsteady_of(pool, &o);
     json_decref(o.earlier);
@@ -215,19 +199,18 @@ static void differ_at(struct trends *all, const struct trend *t, size_t before, 
 
 const char *trend_differ_text(struct pool *pool, const struct trend_differ *d, size_t most)
 {
-    const char *text = "";
+    const char **texts = pool_alloc(pool, d->n, sizeof(*texts));
 
-    for (size_t i = 0; i < d->n && i < most; i++) {
+    for (size_t i = 0; i < d->n; i++) {
         const struct machine_difference *one = &d->all[i];
 
-        text = pool_text(pool, "%s%s%s: %s to %s", text, *text ? "; " : "", one->what,
-                         *one->a ? one->a : NOT_KNOWN, *one->b ? one->b : NOT_KNOWN);
+        texts[i] = pool_text(pool, "%s: %s to %s", one->what, *one->a ? one->a : NOT_KNOWN,
+                             *one->b ? one->b : NOT_KNOWN);
         if (i >= d->n_near)
-            text = pool_text(pool, "%s (of %s)", text, one->pipes);
+            texts[i] = pool_text(pool, "%s (of %s)", texts[i], one->pipes);
     }
-    if (d->n > most)
-        text = pool_text(pool, "%s; and %zu more, in --json", text, d->n - most);
-    return text;
+    return pool_text(pool, "%s%s", pool_list(pool, texts, d->n, most, "; "),
+                     d->n > most && d->n - most > 1 ? ", in --json" : "");
 }
 
 const char *trend_differ_sentence(struct pool *pool, const struct trend *t,
@@ -252,21 +235,6 @@ const char *trend_differ_sentence(struct pool *pool, const struct trend *t,
                         "some launches alone, or between other runs, too",
                         d->unsteady)
             : "nothing that run.json or the rows tell");
-}
-
-/* A run's launches of a case, parted. Each list has room for all of them. */
-struct parting {
-    double *kept, *taken; /* those that count; those during which others took the CPU */
-    size_t n_kept, n_taken;
-    size_t n_bad; /* of all runs: without a usable value, which say nothing */
-};
-
-static bool has_taken(const struct trend *t)
-{
-    for (size_t i = 0; i < t->n; i++)
-        if (t->n_taken[i])
-            return true;
-    return false;
 }
 
 #define RUNS_BEFORE 3 /* of a change that began before --since: they are shown with it */
@@ -318,12 +286,12 @@ static void fill_step(struct trends *all, const struct trend *t, const struct ch
     size_t low = p->at_low < high ? p->at_low : high;
 
     step->all = pool_alloc(&all->history->pool, high - low + 2, sizeof(*step->all));
-    differ_at(all, t, value_before(t, p->at), p->end, &step->all[step->n++]);
+    differ_at(all, t, next_value(t, p->at, BACK), p->end, &step->all[step->n++]);
     step->all[0].kind = p->kind;
     for (size_t i = low; p->kind == CHANGE_STEP && i <= high; i++) {
         if (i == p->at || isnan(t->values[i]))
             continue;
-        differ_at(all, t, value_before(t, i), i, &step->all[step->n]);
+        differ_at(all, t, next_value(t, i, BACK), i, &step->all[step->n]);
         step->n += step->all[step->n].n > 0;
     }
 }
@@ -331,88 +299,39 @@ static void fill_step(struct trends *all, const struct trend *t, const struct ch
 static void make_trend(struct trends *all, struct trend *t, const struct history_series *series,
                        const struct trend_filter *filter)
 {
-    struct parting p = {0};
+    struct pool *pool = &all->history->pool;
+    size_t n_bad = 0, n_taken = 0;
 
     *t = (struct trend){.series = series, .n = series->n, .runs = series->runs};
-    size_t most = 0;
-
-    for (size_t i = 0; i < t->series->n; i++)
-        most = t->series->n_launches[i] > most ? t->series->n_launches[i] : most;
-    t->values = pool_alloc(&all->history->pool, t->n, sizeof(*t->values));
-    t->taken = pool_alloc(&all->history->pool, t->n, sizeof(*t->taken));
-    t->n_taken = pool_alloc(&all->history->pool, t->n, sizeof(*t->n_taken));
-    p.kept = xcalloc(2 * most, sizeof(*p.kept));
-    p.taken = p.kept + most;
-    /* A run of which no launch is left is a gap. */
-    size_t skip = t->series->n - t->n;
-
+    t->values = pool_alloc(pool, t->n, sizeof(*t->values));
+    t->taken = pool_alloc(pool, t->n, sizeof(*t->taken));
+    t->n_taken = pool_alloc(pool, t->n, sizeof(*t->n_taken));
     for (size_t i = 0; i < t->n; i++) {
-        size_t run = i + skip;
-        const double *steals = t->series->steals[run];
+        struct history_value v = history_value(series, i, filter->steal_limit);
 
-        p.n_kept = p.n_taken = 0;
-        for (size_t j = 0; j < t->series->n_launches[run]; j++) {
-            double value = t->series->launches[run][j];
-
-            if (!(isfinite(value) && value > 0))
-                p.n_bad++;
-            else if (steals && steal_is_over(steals[j], filter->steal_limit))
-                p.taken[p.n_taken++] = value;
-            else
-                p.kept[p.n_kept++] = value;
-        }
-        t->values[i] = p.n_kept ? stats_centre(p.kept, p.n_kept) : NAN;
-        t->taken[i] = !p.n_kept && p.n_taken ? stats_centre(p.taken, p.n_taken) : NAN;
-        t->n_taken[i] = p.n_taken;
-        t->n_values += p.n_kept > 0;
-        t->n_gone += !p.n_kept && p.n_taken;
+        /* A run of which no launch is left is a gap. */
+        t->values[i] = v.value;
+        t->taken[i] = v.taken;
+        t->n_taken[i] = v.n_taken;
+        t->n_values += !isnan(v.value);
+        t->n_gone += !isnan(v.taken);
+        n_bad += v.n_bad;
     }
-    free(p.kept);
-    all->n_bad += p.n_bad > 0;
+    all->n_bad += n_bad > 0;
     all->n_short += t->n_values < CHANGE_FIRST + CHANGE_SHORT;
     /* its values are above 0 or NaN */
-    change_points(t->values, t->n, NULL, &t->points, &t->n_points);
+    change_points(t->values, t->n, &t->points, &t->n_points);
     if (*filter->since)
         cut_before(t, filter->since);
-    all->n_taken += has_taken(t);
-    t->steps = pool_alloc(&all->history->pool, t->n_points, sizeof(*t->steps));
+    for (size_t i = 0; i < t->n; i++)
+        n_taken += t->n_taken[i];
+    all->n_taken += n_taken > 0;
+    t->steps = pool_alloc(pool, t->n_points, sizeof(*t->steps));
     for (size_t i = 0; i < t->n_points; i++)
         fill_step(all, t, &t->points[i], &t->steps[i]);
 }
 
 /* ---- Cases that the newest run lacks ---- */
-
-/* What a run was asked for, by its run.json; "" where that is not known. */
-struct trend_asked {
-    const char *only, *text; /* the filter of the cases; the suite's text, by its hash */
-    const char *machine;     /* "AMD EPYC 9654, 64 cores" */
-};
-
-static void read_asked(struct trends *t)
-{
-    struct history *h = t->history;
-
-    t->asked = pool_alloc(&h->pool, h->n_runs, sizeof(*t->asked));
-    for (size_t i = 0; i < h->n_runs; i++) {
-        const char *text = h->runs[i].environment;
-
-        t->asked[i] = (struct trend_asked){"", "", ""};
-        if (i && text && h->runs[i - 1].environment && !strcmp(text, h->runs[i - 1].environment)) {
-            t->asked[i] = t->asked[i - 1];
-            continue;
-        }
-        json_t *known = text ? json_loads(text, 0, NULL) : NULL;
-        const char *model = fact_name(known, "machine.cpu.model");
-
-        t->asked[i] =
-            (struct trend_asked){pool_text(&h->pool, "%s", fact_name(known, "only")),
-                                 pool_text(&h->pool, "%s", fact_name(known, "config_hash")),
-                                 *model ? pool_text(&h->pool, "%s, %lld cores", model,
-                                                    fact_integer(known, "machine.cpu.cores", 0))
-                                        : ""};
-        json_decref(known);
-    }
-}
 
 /* Another machine that comes back is no machine that was replaced. */
 const char *trends_machines(const struct trends *t, const struct history_series *of)
@@ -421,7 +340,7 @@ const char *trends_machines(const struct trends *t, const struct history_series 
     const char *first = "", *other = "";
 
     for (size_t i = 0; i < h->n_runs; i++) {
-        const char *machine = t->asked[i].machine;
+        const char *machine = h->runs[i].machine;
 
         if (!*machine || strcmp(h->runs[i].host, of->host) != 0 ||
             strcmp(h->runs[i].suite, of->suite) != 0)
@@ -452,23 +371,21 @@ static void count_missing(struct trends *t)
         /* Runs of some cases alone do not miss the others. */
         struct trend *one = &t->all[i];
         const struct history *h = t->history;
-        size_t last = one->n, newest = SIZE_MAX;
+        size_t last = one->n;
 
         while (last > 0 && isnan(one->values[last - 1]) && isnan(one->taken[last - 1]))
             last--;
         if (last && one->n_values) {
-            const struct trend_asked *then = &t->asked[one->runs[last - 1] - h->runs];
-            for (size_t j = (size_t)(one->runs[last - 1] - h->runs) + 1; j < h->n_runs; j++) {
-                if (strcmp(h->runs[j].host, one->series->host) != 0 ||
-                    strcmp(h->runs[j].suite, one->series->suite) != 0 ||
-                    strcmp(t->asked[j].only, then->only) != 0)
+            const struct history_run *then = one->runs[last - 1], *run = then + 1;
+
+            for (; run < h->runs + h->n_runs; run++) {
+                if (strcmp(run->host, then->host) || strcmp(run->suite, then->suite) ||
+                    strcmp(run->only, then->only))
                     continue;
                 one->n_missing++;
-                newest = j;
+                one->retired = strcmp(run->config_hash, then->config_hash) != 0;
             }
-            one->last = one->runs[last - 1];
-            if (newest != SIZE_MAX)
-                one->retired = strcmp(t->asked[newest].text, then->text) != 0;
+            one->last = then;
         }
     }
     for (size_t i = 0; i < t->n; i++) {
@@ -523,12 +440,11 @@ void trends_make(struct trends *t, struct history *h, const struct trend_filter 
         t->first = t->n_runs++ ? t->first : run->started_utc;
         t->last = run->started_utc;
     }
-    read_asked(t);
     for (size_t i = 0; i < h->n_series; i++) {
         const struct history_series *series = &h->series[i];
 
         if ((*filter->host && strcmp(series->host, filter->host)) ||
-            (*filter->suite && strcmp(series->suite, filter->suite)) || !series->n ||
+            (*filter->suite && strcmp(series->suite, filter->suite)) ||
             strcmp(series->runs[series->n - 1]->started_utc, filter->since) < 0)
             continue;
         make_trend(t, &t->all[t->n++], series, filter);

@@ -28,7 +28,7 @@ look() { # look NIGHTS CHECK...
     done
 }
 
-@test "the table of changes is to be seen whole" {
+@test "the changes are to be seen whole" {
     look many changes_are_whole
     look many fits_a_phone
 }

@@ -41,8 +41,9 @@ def changes_are_whole(browser, path):
     for width in (360, 500, 740, 840, 1000, 1200):
         browser.open(path, width)
         hidden = browser.eval("""(() => {
-            const table = document.querySelector('#changes ~ table');
-            return table.getBoundingClientRect().right - document.documentElement.clientWidth;
+            const lists = [...document.querySelectorAll('ul.d-items')];
+            return Math.max(...lists.map((list) => list.getBoundingClientRect().right))
+                - document.documentElement.clientWidth;
         })()""")
         browse.require(hidden <= 0, f"{width}: {hidden} pixels of the changes are out of sight")
 

@@ -49,7 +49,7 @@ load check
     check 3 n2 --update-baseline
     made n3 --seed 3 --cases 3 --level-spread .002 --shift 'memory*=0.95'
     "$plumb" check n3 --update-baseline --json j.json > out || true
-    [ "$(json j.json "[(c['decision'], c['likely']) for c in o['cases'] if c['key'].startswith('memory|')]")" = "[('inconclusive', True)]" ]
+    [ "$(json j.json "[(c['verdict'], c['likely']) for c in o['cases'] if c['key'].startswith('memory|')]")" = "[('inconclusive', True)]" ]
     fact history | grep -q '(memory triad.*: 5.2[0-9]* %)'
     [ "$(json j.json "o['kept']['good'], o['cases_likely']")" = '(False, 1)' ]
     made n4 --seed 4 --cases 3 --level-spread .002

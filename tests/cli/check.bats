@@ -268,7 +268,7 @@ END
     python3 - <<'END'
 import json
 o = json.load(open("out"))
-assert o["schema"] == 2 and o["verdict"] == "regressed" and o["exit"] == 1
+assert o["schema"] == 3 and o["verdict"] == "regressed" and o["exit"] == 1
 for key in ("program version sentence run baseline margin detect cases_held cases_unseen cases_likely unrest history kept counts "
             "differences detectable facts cases").split():
     assert key in o, key

@@ -32,7 +32,7 @@ struct change_point *history_find(const double *x, size_t n, size_t *n_points)
 {
     struct change_point *points;
 
-    if (change_points(x, n, NULL, &points, n_points)) {
+    if (change_points(x, n, &points, n_points)) {
         fputs("history: the search failed\n", stderr);
         exit(2);
     }

@@ -185,7 +185,8 @@ TEST_WITH(test_rows_of_the_first_and_the_last_are_kept, set_up, tear_down)
     if (!sqlite(s->db,
                 "WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 164)"
                 " INSERT INTO runs SELECT i, 'c', host, suite, printf('2026-01-02T%03d', i),"
-                " version, commit_id, i NOT IN (10, 150), environment, state, ended, digest"
+                " version, commit_id, i NOT IN (10, 150), environment, state, ended, digest,"
+                " least_steal"
                 " FROM runs, n;"
                 "INSERT INTO files SELECT runs.id, files.name, text FROM runs, files"
                 " WHERE runs.id > 1",

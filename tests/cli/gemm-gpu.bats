@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck disable=SC2154 # paths_of sets variables
+# shellcheck disable=SC2034,SC2154 # paths_of and measure share variables
 # tier: long
 # plumb-gemm on a GPU, over the simulated device: rates as configured, the best against the heuristics' choice,
 # zeros, the check, and what it says where it cannot run.
@@ -11,6 +11,7 @@ load rows
 setup()
 {
     paths_of gemm
+    quick="--csv --device cuda --budget 150ms --warmup 20ms"
     machine
 }
 
@@ -24,12 +25,7 @@ machine()
     simulate "$BATS_TEST_TMPDIR/machine.conf"
 }
 
-# gemm ARGUMENTS...: runs the benchmark on the GPU; sets status, and leaves stdout and stderr in $out and $err.
-gemm()
-{
-    status=0
-    "$bin" --csv --device cuda --budget 150ms --warmup 20ms "$@" >"$out" 2>"$err" </dev/null || status=$?
-}
+gemm() { measure "$@"; }
 
 # near WANT...: the values are within 5 % of these, in GFLOP/s, in their order.
 near()

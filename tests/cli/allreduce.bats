@@ -41,14 +41,11 @@ END
 }
 
 @test "what the buffers lie on is told: small pages where huge ones are off for the process" {
-    command -v python3 >/dev/null || skip 'python3 is not installed'
     allreduce --np 2 --ranks 2 --size 4M --max-samples 3
     all_good
     [[ $(of time pages) =~ ^(thp|base|base\+thp)$ ]]
-    printf '%s\n' '#!/usr/bin/env python3' 'import ctypes, os, sys' 'ctypes.CDLL(None).prctl(41, 1, 0, 0, 0) # PR_SET_THP_DISABLE' \
-        "os.execv('${PLUMB_BIN:-$PWD/build/bin}/plumb-allreduce', ['plumb-allreduce', *sys.argv[1:]])" >"$BATS_TEST_TMPDIR/small"
-    chmod +x "$BATS_TEST_TMPDIR/small"
-    bin=$BATS_TEST_TMPDIR/small allreduce --np 2 --ranks 2 --size 4M --max-samples 3
+    no_huge_pages
+    under=$small allreduce --np 2 --ranks 2 --size 4M --max-samples 3
     all_good
     [ "$(of time pages)" = base ]
 }

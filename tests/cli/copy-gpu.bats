@@ -25,17 +25,6 @@ within()
         END { if (!NR) print "no line"; exit bad || !NR }'
 }
 
-# machine GPUS LINES...: a machine of so many GPUs, with these further lines.
-machine()
-{
-    {
-        printf '[machine]\ngpus = %s\n' "$1"
-        shift
-        printf '%s\n' "$@"
-    } >"$conf"
-    simulate "$conf"
-}
-
 @test "matrix: 8 GPUs, NVLink between some and PCIe between others, as configured" {
     simulate eight
     exits 0 copy --source gpus --destination gpus --size 4M

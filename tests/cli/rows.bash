@@ -31,6 +31,15 @@ no_launcher()
     done
 }
 
+# no_huge_pages: $small is a launcher of programs to which the kernel gives none.
+no_huge_pages()
+{
+    command -v python3 >/dev/null || skip 'python3 is not installed'
+    small=$BATS_TEST_TMPDIR/small
+    printf '%s\n' '#!/usr/bin/env python3' 'import ctypes, os, sys' 'ctypes.CDLL(None).prctl(41, 1, 0, 0, 0) # PR_SET_THP_DISABLE' \
+        'os.execvp(sys.argv[1], sys.argv[1:])' | script "$small"
+}
+
 # For hwloc: a machine of two nodes with four cores each.
 # shellcheck disable=SC2034 # for tests
 two_nodes="pack:2 [numa(memory=8GB)] l3:1(size=8388608) l2:4(size=1048576) l1:1(size=32768) core:1 pu:1"

@@ -13,9 +13,7 @@ setup() {
     model=$BATS_TEST_TMPDIR/blocks.csv
     quick="--csv --np 2 --ranks 2 --backend nccl --model $model --batch 100 --compute product --budget 1s --warmup 100ms --min-samples 5"
     # slow enough for this machine to do the arithmetic
-    printf '%s\n' '[machine]' 'gpus = 2' '[gpu]' 'gemm_us = 0' 'l2_bytes = 64K' 'gemm_f32_tflops = .0005' 'gemm_bf16_tflops = .001' \
-        >"$BATS_TEST_TMPDIR/machine.conf"
-    simulate "$BATS_TEST_TMPDIR/machine.conf"
+    machine 2 '[gpu]' 'gemm_us = 0' 'l2_bytes = 64K' 'gemm_f32_tflops = .0005' 'gemm_bf16_tflops = .001'
     printf '%s\n' 'unit,sample' 'block,layer,parameters,m,n,k,count,backward,output' '0,first,5000,1,100,100,1,1' \
         '1..3,block.{},5000,1,100,100' >"$model"
 }

@@ -35,6 +35,21 @@ load allreduce
     [[ $(of time reason) == *"element "* ]]
 }
 
+@test "on one CPU the ranks take at most that one, whatever they do and however short it is" {
+    local transport cpu
+    cpu=$(taskset -cp $$ | grep -o '[0-9]*$')
+    for transport in shm tcp; do
+        under="taskset -c $cpu" quick="--csv --budget 50ms --warmup 10ms --min-samples 5" allreduce --np 4 --ranks 1,2,4 --transport $transport \
+            --size 8,1M --op allreduce,reduce-scatter,all-gather,broadcast,all-to-all,send-receive
+        all_good
+        cells metric scope value op ranks size | awk '$1 == "cpu_cores" && $2 == "threads" {
+                n++
+                if (!($3 > 0 && $3 <= 1.001)) { print; bad = 1 } # two clocks, of which one may be slewed
+            }
+            END { exit bad || n < 32 }'
+    done
+}
+
 @test "every type and reduction of ours; averages and sums of fp8 are NCCL's alone" {
     allreduce --np 3 --ranks 3 --backend ring,doubling --size 60K --dtype f32,f16,bf16,f64,i32,i8,i64 --redop sum,max,min,prod --budget 20ms
     all_good

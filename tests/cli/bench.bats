@@ -137,6 +137,16 @@ END
         "11msnone 11msnormal 12msnone 12msnormal 21msnone 21msnormal 22msnone 22msnormal " ]
 }
 
+@test "the same seed gives the same numbers, another seed others; --samples keeps every one of them, in the row's unit" {
+    for seed in 1 1 2; do
+        exits 0 bench --csv --seed $seed --number 1,2 --samples "$BATS_TEST_TMPDIR/samples"
+        cells value | xargs >>"$BATS_TEST_TMPDIR/values"
+    done
+    [ "$(uniq -c <"$BATS_TEST_TMPDIR/values" | awk '{ print $1 }' | xargs)" = '2 1' ]
+    [ "$(cell unit)" = us ]
+    [ "$(awk -F, 'NR > 1 && $3 > 90 && $3 < 110 { n[$2]++ } END { print n[0], n[1] }' "$BATS_TEST_TMPDIR/samples")" = "$(cells samples | xargs)" ]
+}
+
 @test "--repeat measures each point so often, in an order shuffled by the seed" {
     bench --csv --number 1..4+1 --repeat 3 --seed 3
     [ "$(wc -l <"$out")" -eq 13 ]

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck disable=SC2154 # of variables that the files of this name share
+# shellcheck disable=SC2086,SC2154 # of variables that the files of this name share
 # plumb check: the gate's exit codes, its files, its history, and what CI makes of it, on made-up run folders.
 
 load common
@@ -44,6 +44,18 @@ load check
     head -n 1 out | grep -qE "^REGRESSION  memory triad, 1 GiB: bandwidth -[456]\.[0-9] % \(-[0-9.]+ to -[0-9.]+\) .*'a'.* $((judged - 1)) "
     fact next | grep -q 'plumb run node --only memory .*plumb check .*--baseline a --only memory$'
     grep -qE '^regressed .* 0\.9[45][0-9] \(0\.9[0-9]+ to 0\.9[0-9]+\) +p .* +[0-9.]+ % ' out
+}
+
+@test "lower is better: a latency that grew is the loss, and one that fell is none; medians without a logarithm are failures" {
+    made b --seed 2 --shift '* latency=0.9' # the rate
+    gives 1 "{'latency' in c['key'] for c in o['cases'] if c['state'] == 'regressed'}" '{True}' b --baseline a
+    made c --seed 2 --shift '* latency=1.1'
+    check 0 c --baseline a
+    grep -q '^better ' out
+    for value in nan -1; do
+        made v$value --seed 2 --value "memory triad 1073741824 *=$value"
+        gives 4 "[c['state'] for c in o['cases'] if 'triad|' in c['key'] and 'size=1073741824' in c['key']]" "['failed']" v$value --baseline a
+    done
 }
 
 @test "a failed case, a skipped one and a missing one: exit 4, each with its reason; a loss beside it: exit 1" {
@@ -190,6 +202,30 @@ END
     [ ! -e none ]
     check 2 n1 --update-baseline --history none
     [ ! -e none ]
+}
+
+@test "an incomplete run is no baseline, so a case that failed stays missed the next night; one that was cut short neither" {
+    made n1 --seed 1
+    for i in 2 3; do made n$i --seed $i --drop 'memory triad 1073741824 *'; done
+    check 3 n1 --update-baseline
+    check 4 n2 --update-baseline
+    gives 4 "o['baseline']['runs']" "['n1']" n3 --update-baseline --baseline history:1
+    made n4 --seed 4
+    sed -i 's/"state": *"complete"/"state": "interrupted"/' n4/run.json
+    gives 4 "o['kept']['good']" False n4 --update-baseline
+}
+
+@test "eight gates at once on one history that is not there yet: all runs are in it" {
+    mkdir h
+    for i in {1..8}; do made n$i --seed $i --cases 3; done
+    for i in {1..8}; do
+        "$plumb" check n$i --update-baseline --history h/h.db --json j$i > out$i 2>&1 &
+    done
+    wait
+    for i in {1..8}; do [[ $(json j$i "o['exit']") == [03] ]] || { cat out? && return 1; }; done
+    [ "$(python3 -c 'import sqlite3
+db = sqlite3.connect("h/h.db")
+print(db.execute("SELECT count(*) FROM runs").fetchone(), db.execute("PRAGMA integrity_check").fetchone())')" = "(8,) ('ok',)" ]
 }
 
 @test "JUnit XML is well-formed and has the shape that readers know, whatever the texts hold" {

@@ -237,7 +237,8 @@ load collective
     fault hang:kernel=AllReduce:after=8:gpu=1
     nccl --np 2 --ranks 2 --size 64K,1M
     [ "$(times status | sort -u)" = failed ]
-    [[ -n $(times reason | head -n 1) && -n $(times reason | tail -n 1) ]]
+    times reason | head -n 1 | grep -q 'nothing has moved'
+    times reason | tail -n 1 | grep -q 'case before'
 }
 
 # ranks COLUMN...: of each rank's row of late_share the rank and these columns.
@@ -287,6 +288,7 @@ END
     fault "$fails,hang:kernel=ncclCommInitRankConfig:gpu=0"
     exits 4 nccl --np 2 --ranks 2 --size 64K,128K
     [ "$(times status | sort -u)" = failed ]
+    times reason | tail -n 1 | grep -q 'case before'
 }
 
 @test "nccl: what is missing is a reason with a remedy" {

@@ -5,10 +5,8 @@
 
 setup()
 {
-    cd "$BATS_TEST_DIRNAME/../.." || exit
-    bin=${PLUMB_BIN:-$PWD/build/bin}/plumb-allreduce
-    out=$BATS_TEST_TMPDIR/out err=$BATS_TEST_TMPDIR/err
-    quick=(--csv --no-cpu --budget 60ms --warmup 20ms)
+    paths_of allreduce
+    quick="--csv --no-cpu --budget 60ms --warmup 20ms"
     every=allreduce,reduce-scatter,all-gather,broadcast,all-to-all,send-receive
     rooted=reduce,gather,scatter
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
@@ -16,18 +14,12 @@ setup()
     unset PLUMB_MPI_MODULE NCCL_DEBUG NCCL_DEBUG_FILE NCCL_ALGO NCCL_PROTO NCCL_HOSTID
 }
 
-# alone ARGUMENTS...: runs the benchmark; sets status, and leaves stdout and stderr in $out and $err.
-alone()
-{
-    status=0
-    timeout 600 "$bin" "${quick[@]}" "$@" >"$out" 2>"$err" </dev/null || status=$?
-}
+alone() { measure "$@"; }
 
 # launched N MPIRUN'S OPTIONS -- ARGUMENTS...: the same, by mpirun.
 launched()
 {
-    local n=$1 options=()
-    shift
+    local options=()
     while [ "$1" != -- ]; do
         options+=("$1")
         shift
@@ -35,9 +27,7 @@ launched()
     shift
     command -v "$mpirun" >/dev/null || skip "there is no mpirun here"
     [ -e "${PLUMB_MPI_MODULE:-${PLUMB_BIN:-build/bin}/../lib/plumbline/plumb-mpi.so}" ] || skip "plumb-mpi.so was not built: there is no MPI here"
-    status=0
-    timeout 600 "$mpirun" -np "$n" ${options[@]+"${options[@]}"} "$bin" "${quick[@]}" --backend "$backend" "$@" \
-        >"$out" 2>"$err" </dev/null || status=$?
+    under="$mpirun -np ${options[*]}" measure --backend "$backend" "$@"
 }
 
 open_mpi()

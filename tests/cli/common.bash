@@ -35,14 +35,22 @@ told()
     [[ $output == *$2* ]] || { echo "$output" && echo "no '$2'" && return 1; }
 }
 
-# warned STATUS PATTERN COMMAND...: the command ends as with exits, and stderr, the file $err, has the pattern in it; wrong usage, 2,
-# leaves nothing on stdout.
+# warned STATUS PATTERN COMMAND...: the command ends as with exits, and stderr, the file $err, has the pattern in it, or anything;
+# wrong usage, 2, leaves nothing on stdout.
 warned()
 {
     exits "$1" "${@:3}"
     # shellcheck disable=SC2053
-    [[ $(<"$err") == *$2* ]] || { cat "$err" && echo "no '$2'" && return 1; }
+    [[ -s $err && $(<"$err") == *$2* ]] || { cat "$err" && echo "no '$2'" && return 1; }
     [[ $1 -ne 2 || ! -s $out ]] || { cat "$out" && return 1; }
+}
+
+# ends STATUS COMMAND...: it ends with that status.
+ends()
+{
+    local got=0
+    "${@:2}" || got=$?
+    [ "$got" -eq "$1" ] || { echo "exit $got instead of $1: ${*:2}" >&2 && return 1; }
 }
 
 # reaped STATUS PID: this child ends with that status.

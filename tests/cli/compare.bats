@@ -49,6 +49,29 @@ assert n == 18, n
 END
 }
 
+@test "ratios and intervals are those of another reader of the launches: Student's t on their logarithms" {
+    for i in 1 2 3; do make_run "r$i" --seed "2$i" --cases 3 --spread 0.03; done
+    compare r1 r2 --json two.json
+    compare r1 r2 r3 --json three.json
+    python3 - <<'END'
+import csv, json, math, statistics as s
+def expected(c, other, t): # t: of 8 degrees of freedom
+    bench = c["key"].split("|")[0]
+    a, b = ([math.log(float(r["value"])) for r in csv.DictReader(open(f"{run}/{bench}.csv"))] for run in ("r1", other))
+    d = (s.mean(b) - s.mean(a)) * (-1 if bench == "allreduce" else 1) # a time: lower is better
+    half = t * math.sqrt((s.variance(a) + s.variance(b)) / 2 * (1 / 5 + 1 / 5))
+    assert len(a) == len(b) == 5
+    return [math.exp(x) for x in (d, d - half, d + half)]
+cases = [(c, "r2", 2.3060041) for c in json.load(open("two.json"))["cases"]] # 95 %
+for o in json.load(open("three.json"))["comparisons"]: # two, each of 97.5 %
+    cases += [(c, {"B": "r2", "C": "r3"}[o["run"]], 2.7515236) for c in o["cases"]]
+assert len(cases) == 9
+for c, other, t in cases:
+    for got, want in zip((c["ratio"], c["ratio_low"], c["ratio_high"]), expected(c, other, t)):
+        assert abs(got / want - 1) < 1e-5, (c, want)
+END
+}
+
 @test "noise beyond the margin is inconclusive, exit 3, with what would decide" {
     make_run a --seed 1 --spread 0.08
     make_run b --seed 2 --spread 0.08

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck disable=SC2154 # paths_of sets variables
+# shellcheck disable=SC2034,SC2154 # paths_of and measure share variables
 # tier: long
 # plumb-gemm on a GPU, over the simulated device: rates as configured, the best against the heuristics' choice,
 # zeros, the check, and what it says where it cannot run.
@@ -11,25 +11,18 @@ load rows
 setup()
 {
     paths_of gemm
-    machine
+    quick="--csv --device cuda --budget 150ms --warmup 20ms"
+    slow
 }
 
-# machine LINES...: a simulated machine with these lines for its GPUs: slow enough for this machine to do the arithmetic.
-machine()
+# slow LINES...: a simulated machine with these lines for its GPUs: slow enough for this machine to do the arithmetic.
+slow()
 {
-    printf '%s\n' '[machine]' 'gpus = 2' '[gpu]' 'gemm_us = 0' 'l2_bytes = 64K' \
-        'gemm_f64_tflops = .00025' 'gemm_f32_tflops = .0005' 'gemm_tf32_tflops = .001' \
-        'gemm_f16_tflops = .002' 'gemm_bf16_tflops = .002' 'gemm_fp8_tflops = .004' 'gemm_s8_tflops = .004' \
-        "$@" >"$BATS_TEST_TMPDIR/machine.conf"
-    simulate "$BATS_TEST_TMPDIR/machine.conf"
+    machine 2 '[gpu]' 'gemm_us = 0' 'l2_bytes = 64K' 'gemm_f64_tflops = .00025' 'gemm_f32_tflops = .0005' 'gemm_tf32_tflops = .001' \
+        'gemm_f16_tflops = .002' 'gemm_bf16_tflops = .002' 'gemm_fp8_tflops = .004' 'gemm_s8_tflops = .004' "$@"
 }
 
-# gemm ARGUMENTS...: runs the benchmark on the GPU; sets status, and leaves stdout and stderr in $out and $err.
-gemm()
-{
-    status=0
-    "$bin" --csv --device cuda --budget 150ms --warmup 20ms "$@" >"$out" 2>"$err" </dev/null || status=$?
-}
+gemm() { measure "$@"; }
 
 # near WANT...: the values are within 5 % of these, in GFLOP/s, in their order.
 near()
@@ -58,7 +51,7 @@ near()
 }
 
 @test "the best of the heuristics' answers, with the gap" {
-    machine 'gemm_best_candidate = 3' 'gemm_best_factor = 1.08' 'gemm_candidates = 6'
+    slow 'gemm_best_candidate = 3' 'gemm_best_factor = 1.08' 'gemm_candidates = 6'
     exits 0 gemm --size 64 --dtype f16,int8 --library cublaslt,cublaslt-best
     [ "$(cells library_used | paste -sd ' ')" = "cublaslt cublaslt-best cublaslt cublaslt-best" ]
     near 2 2.16 4 4.32
@@ -105,13 +98,13 @@ near()
 
 @test "the search ends with a shape, says why it stopped, and measures it" {
     # 38 MiB but for cuBLASLt's 32: 512^3 and what is near it
-    machine 'gemm_f16_tflops = 10' 'gemm_us = 20' 'memory_bytes = 102M' 'reserved_bytes = 64M'
+    slow 'gemm_f16_tflops = 10' 'gemm_us = 20' 'memory_bytes = 102M' 'reserved_bytes = 64M'
     exits 0 gemm --search 20s --dtype f16
     cells reason | grep -q 'best of [1-9][0-9]* .* [0-9.]* s; .*: [1-9][0-9]* .*, [0-9]* '
     [ "$(cells m)" -ge 512 ]
     [ "$(cells search)" = 20s ]
     near "$(awk -v m="$(cells m)" -v n="$(cells n)" -v k="$(cells k)" 'BEGIN { f = 2 * m * n * k; print f / (f / 1e4 + 2e4) }')"
-    machine 'memory_bytes = 97M' 'reserved_bytes = 64M'
+    slow 'memory_bytes = 97M' 'reserved_bytes = 64M'
     gemm --search 1s --dtype f16
     row skipped ' GB of GPU memory'
     warned 2 '--search' gemm --search 1s --size 64

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck disable=SC2086 # options in one variable are several words
+# shellcheck disable=SC2086,SC2154 # options in one variable are several words, paths_of sets variables
 # tier: long
 # What rows of GPUs say of themselves when something was not as it should be, on simulated devices: samples that were
 # taken while the GPU was held back, cases that were refused, a module that does not load, a GPU that does not answer.
@@ -10,19 +10,13 @@ load rows
 
 setup()
 {
-    cd "$BATS_TEST_DIRNAME/../.." || exit
-    out=$BATS_TEST_TMPDIR/out err=$BATS_TEST_TMPDIR/err samples=$BATS_TEST_TMPDIR/samples
+    paths_of memory
+    samples=$BATS_TEST_TMPDIR/samples
     simulate one
 }
 
 # bench NAME ARGUMENTS...: runs it; sets status, and leaves stdout and stderr in $out and $err.
-bench()
-{
-    local name=$1
-    shift
-    status=0
-    timeout 600 "${PLUMB_BIN:-build/bin}/plumb-$name" --csv "$@" >"$out" 2>"$err" </dev/null || status=$?
-}
+bench() { bin=${bin%-*}-$1 quick=--csv measure "${@:2}"; }
 
 memory()
 {

@@ -25,7 +25,7 @@ below()
 
 # A call of some ms that is in each sample would be in its fastest one, however busy this machine is.
 @test "no sample has the driver's call in it that makes a context this thread's" {
-    machine 'context_us = 4000'
+    machine 2 '[gpu]' 'context_us = 4000'
     exits 0 launch
     [ "$(cells status | grep -cxE 'ok|noisy')" -ge 5 ]
     cells min | awk '$1 != "" && $1 + 0 >= 4000 { print; bad = 1 } END { exit bad }'
@@ -45,7 +45,7 @@ below()
 }
 
 @test "what is configured is the least that is seen" {
-    machine 'submit_us = 40' 'kernel_us = 30' 'graph_node_us = 5' 'call_us = 60'
+    machine 2 '[gpu]' 'submit_us = 40' 'kernel_us = 30' 'graph_node_us = 5' 'call_us = 60'
     launch --op launch-complete
     at_least min 70
     launch --op graph-complete --nodes 8
@@ -73,7 +73,7 @@ below()
 }
 
 @test "a GPU that stutters shows in p99.9 and max, not in the median" {
-    machine 'hiccup_every = 300' 'hiccup_us = 5000'
+    machine 2 '[gpu]' 'hiccup_every = 300' 'hiccup_us = 5000'
     quick="--csv --budget 2s --warmup 20ms --min-samples 2000 --max-samples 4000"
     exits 0 launch --op launch-complete
     at_least p999 5000
@@ -82,7 +82,7 @@ below()
 }
 
 @test "more than there is: skipped, with what it needs and what there is" {
-    machine 'memory_bytes = 256M' 'reserved_bytes = 64M'
+    machine 2 '[gpu]' 'memory_bytes = 256M' 'reserved_bytes = 64M'
     exits 0 launch --op alloc,alloc-ordered --size 512M
     [ "$(cells status | sort -u)" = skipped ]
     [[ $(cells reason | head -n 1) == *" 0.537 GB "*" 0."*" GB: "*"--size" ]]

@@ -9,15 +9,3 @@ setup()
 }
 
 launch() { measure "$@"; }
-
-# machine LINE...: a machine of its own, of two GPUs, each with these lines
-machine()
-{
-    {
-        echo '[machine]'
-        echo 'gpus = 2'
-        echo '[gpu]'
-        printf '%s\n' 'name = Simulated GPU' "$@"
-    } >"$BATS_TEST_TMPDIR/machine.conf"
-    simulate "$BATS_TEST_TMPDIR/machine.conf"
-}

@@ -29,7 +29,7 @@ stream-sync event event-query alloc alloc-ordered pinned-alloc driver-call copy-
 }
 
 @test "lost: the rows of that GPU fail and say why, the other's survive" {
-    machine
+    machine 2
     fault lost:gpu=0:after=100
     exits 4 launch --device cuda:0,cuda:1 --op launch-complete,event,copy-small
     [ "$(cells device | paste -sd ' ')" = "cuda:0 cuda:0 cuda:0 cuda:1 cuda:1 cuda:1" ]

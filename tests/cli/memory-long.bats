@@ -46,29 +46,12 @@ load memory
     fi
 }
 
-# without_huge_pages: a program in $BATS_TEST_TMPDIR that runs another one to which the kernel gives none.
-without_huge_pages()
-{
-    command -v "${CC:-cc}" >/dev/null || skip "no compiler"
-    cat >"$BATS_TEST_TMPDIR/small.c" <<'END'
-#include <sys/prctl.h>
-#include <unistd.h>
-int main(int argc, char **argv)
-{
-    prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
-    return argc > 1 ? execv(argv[1], argv + 1) : 1;
-}
-END
-    "${CC:-cc}" -o "$BATS_TEST_TMPDIR/small" "$BATS_TEST_TMPDIR/small.c"
-    wrapper=$BATS_TEST_TMPDIR/small
-}
-
 @test "pages: huge ones that are not given are missed" {
-    without_huge_pages
-    "$wrapper" "$bin" $quick --op write,latency --size 8M --pages thp >"$out"
+    no_huge_pages
+    under=$small memory --op write,latency --size 8M --pages thp
     [ "$(cells evidence | grep -c ' 0 % on huge pages')" -eq 3 ] # latency has two rows
     [ "$(cells reason | grep -c "'thp' .* 0 %")" -eq 3 ]
-    "$wrapper" "${PLUMB_BIN:-build/bin}/plumb-copy" --csv --budget 30ms --engine memcpy --size 4M --memory huge >"$out"
+    "$small" "${PLUMB_BIN:-build/bin}/plumb-copy" --csv --budget 30ms --engine memcpy --size 4M --memory huge >"$out"
     [[ $(cells reason) == *" 0 % of "*source*" 0 % of "*destination* ]]
 }
 

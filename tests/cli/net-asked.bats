@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck disable=SC2086,SC2154 # options in one variable are several words, paths_of sets variables
+# shellcheck disable=SC2034,SC2086,SC2154 # options in one variable are several words, paths_of sets variables
 # tier: long
 # plumb-net does what was asked for: so many samples, each device once, and rows that say which kind of rate they are.
 
@@ -9,15 +9,11 @@ load rows
 setup()
 {
     paths_of net
+    quick="--csv --warmup 50ms --no-cpu"
     unset PLUMB_SECRET_FILE
 }
 
-# net ARGUMENTS...: runs the benchmark; sets status, and leaves stdout and stderr in $out and $err.
-net()
-{
-    status=0
-    timeout 600 "$bin" --csv --warmup 50ms --no-cpu "$@" >"$out" 2>"$err" </dev/null || status=$?
-}
+net() { measure "$@"; }
 
 # directions METRIC: the words of its rows.
 directions() { paste -d' ' <(cells metric) <(cells direction) | awk -v m="$1" '$1 == m { print $2 }' | paste -sd ' '; }

@@ -17,13 +17,8 @@ setup()
 # lost PROGRAM WORDS: exits with 4, and says why on stderr; its stdout is a full disk.
 lost()
 {
-    local status=0
-    timeout 100 "$bin/$1" "${@:2}" >/dev/full 2>err </dev/null || status=$?
-    if [ "$status" -ne 4 ] || ! grep -q 'No space left' err; then
-        echo "$* ended with $status"
-        cat err
-        return 1
-    fi
+    ends 4 timeout 100 "$bin/$1" "${@:2}" >/dev/full 2>err </dev/null || { cat err && return 1; }
+    grep -q 'No space left' err || { cat err && return 1; }
 }
 
 @test "stdout on a full disk: exit 4 and why, of every command and of every benchmark's forms" {
@@ -79,9 +74,7 @@ lost()
 }
 
 @test "closed standard streams: exit 4, and no file takes their place" {
-    local status=0
-    "$bin/plumb-null" $quick --csv --samples samples >&- 2>err || status=$?
-    [ "$status" -eq 4 ]
+    ends 4 "$bin/plumb-null" $quick --csv --samples samples >&- 2>err
     [ "$(head -n 1 samples)" = repeat,row,value,origin,disturbed ]
     "$bin/plumb-null" $quick --csv -O rows <&- >&- 2>&-
     [ "$(wc -l <rows)" -eq 2 ]
@@ -114,9 +107,9 @@ END
     mount -t tmpfs -o size=4k none tiny || skip "nothing can be mounted here"
     echo full >tiny/full
     local status=0
-    "$bin/plumb" run one.yaml --out tiny/r 2>err || status=$?
+    ends 4 "$bin/plumb" run one.yaml --out tiny/r 2>err || status=1
     umount tiny
-    [ "$status" -eq 4 ]
+    [ "$status" -eq 0 ]
     grep -q 'No space left' err
     [ "$(grep -c -e --resume err)" -eq 0 ]
 }

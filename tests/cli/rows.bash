@@ -5,13 +5,44 @@
 # shellcheck source-path=SCRIPTDIR
 . "${BASH_SOURCE[0]%/*}/common.bash"
 
-# measure ARGUMENTS...: runs $bin with $quick and these; sets status, and leaves stdout and stderr in $out and $err.
+# measure ARGUMENTS...: runs $bin, by the launcher $under if any, with $quick and these; sets status, and leaves stdout and stderr in $out
+# and $err.
 measure()
 {
     status=0
-    # shellcheck disable=SC2034,SC2086 # quick is several words, status is read by tests
-    timeout 600 "${bin:?}" ${quick-} "$@" >"${out:?}" 2>"${err:?}" </dev/null || status=$?
+    # shellcheck disable=SC2086 # several words
+    timeout 600 ${under-} "${bin:?}" ${quick-} "$@" >"${out:?}" 2>"${err:?}" </dev/null || status=$?
 }
+
+# good WORDS: the command ended with 0, and no row is one of WORDS, which '|' parts.
+good()
+{
+    [ "$status" -eq 0 ] || { cat "$err" && cut -c 1-400 "$out" && return 1; }
+    [ "$(cells status | grep -cE "$1")" -eq 0 ]
+}
+
+# no_launcher: nothing of a launcher that these tests run under is left.
+no_launcher()
+{
+    local name
+    for name in OMPI_COMM_WORLD_SIZE PMI_SIZE MV2_COMM_WORLD_SIZE SLURM_STEP_NUM_TASKS FLUX_JOB_SIZE JSM_NAMESPACE_SIZE PMIX_RANK \
+        PALS_RANKID PMI_RANK FLUX_TASK_RANK MPI_LOCALRANKID MPI_LOCALNRANKS WORLD_SIZE RANK LOCAL_RANK; do
+        unset "$name"
+    done
+}
+
+# no_huge_pages: $small is a launcher of programs to which the kernel gives none.
+no_huge_pages()
+{
+    command -v python3 >/dev/null || skip 'python3 is not installed'
+    small=$BATS_TEST_TMPDIR/small
+    printf '%s\n' '#!/usr/bin/env python3' 'import ctypes, os, sys' 'ctypes.CDLL(None).prctl(41, 1, 0, 0, 0) # PR_SET_THP_DISABLE' \
+        'os.execvp(sys.argv[1], sys.argv[1:])' | script "$small"
+}
+
+# For hwloc: a machine of two nodes with four cores each.
+# shellcheck disable=SC2034 # for tests
+two_nodes="pack:2 [numa(memory=8GB)] l3:1(size=8388608) l2:4(size=1048576) l1:1(size=32768) core:1 pu:1"
 
 # cells COLUMN...: columns of the CSV in $out, a line for each row; quoted commas are no separators. Of several columns there are blanks
 # between, and an empty cell is "-".
@@ -71,6 +102,7 @@ paths_of()
 {
     cd "$BATS_TEST_DIRNAME/../.." || exit
     bin=${PLUMB_BIN:-$PWD/build/bin}/plumb-$1 out=$BATS_TEST_TMPDIR/out err=$BATS_TEST_TMPDIR/err
+    [[ -x $bin ]] || skip "plumb-$1 is not built"
 }
 
 # row STATUS PATTERN: the rows, of which there is one, have this status and a reason with the pattern in it.

@@ -74,6 +74,10 @@ END
     none_left
 }
 
+@test "the secrets are on no command line and in no file" {
+    secrets_of 10 2 over_hosts # five connections of the trial, five of the launch; a check has none
+}
+
 @test "a host that cannot be reached: said once, the group fails at once, what needs it not runs" {
     printf 'alpha address=127.0.0.1\ngone address=127.0.0.1\nmute address=127.0.0.1\n' > hosts
     suite '{bench: gather, number: [1, 2]}' '{bench: "null"}'
@@ -213,9 +217,15 @@ by_mpirun() { # by_mpirun OPTIONS: what it says to the file `said`
     [ "$(cells status | grep -cE '^(ok|noisy)$')" -eq 1 ]
     [ "$(cells hosts)" = "localhost;$(uname -n)" ]
     [ -z "$(find tmp -name 'plumb.*')" ]
-    status=0
-    FAKE_SIZE=1 by_mpirun --out q || status=$?
-    [ "$status" -eq 4 ]
+    suite '{bench: net, transport: tcp, pattern: latency, size: 8, no-cpu: "true"}' # a pair: both ends are ranks of one job
+    ln -s "$bin/plumb-net" bin/plumb-net
+    by_mpirun --out pair
+    grep -q ' mpirun: 1 ' said
+    out=pair/net.csv alike from localhost to "$(uname -n)"
+    [ "$(out=pair/net.csv cells status | grep -cE '^(ok|noisy)$')" -ge 1 ]
+    [ "$(python3 -c 'import json; print(json.load(open("pair/run.json"))["hosts"]["launcher"])')" = mpirun ]
+    suite '{bench: gather, number: 1}'
+    FAKE_SIZE=1 ends 4 by_mpirun --out q
     grep -q "'gather' .*: 1 of 3 ranks .*: 1 launch" said || {
         cat said q/log/*
         return 1
@@ -347,10 +357,7 @@ END
         run_pid=$!
         until_at_work "$(leads)"
         pkill "-$signal" -f "^$work/bin/plumb-allreduce --np=7 --leader .* --rank 6$"
-        status=0
-        wait "$run_pid" || status=$?
-        cat said r/log/* && cut -c 1-900 "$out"
-        [ "$status" -eq 0 ]
+        reaped 0 "$run_pid" || { cat said r/log/* && cut -c 1-900 "$out" && return 1; }
         [ "$(cells status | grep -cE '^(ok|noisy)$')" -ge 3 ]
         [ "$(cells status | grep -cE 'failed|wrong|skipped')" -eq 0 ]
         cells reason | grep -q "rank 6 ("

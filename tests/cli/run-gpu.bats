@@ -3,7 +3,7 @@
 # shellcheck disable=SC2154 # of variables that the files of this name share
 # plumb run on simulated GPUs: suites that find them, pairs, limits, faults, and what is said where there is none.
 
-bats_require_minimum_version 1.5.0
+load common
 load ../sim/env
 load run-gpu
 
@@ -37,9 +37,7 @@ END
 @test "without a GPU: a skipped row for each benchmark, one line in the summary and the page, and exit 4" {
     cd "$work" || return 1
     export PLUMB_CUDA_MODULE=$work/none.so
-    local status=0
-    "$plumb" run quick --only cuda --out r > said 2> errors || status=$?
-    [ "$status" -eq 4 ]
+    ends 4 "$plumb" run quick --only cuda --out r > said 2> errors
     [ "$(grep -cE "^plumb run: .*'(gemm|memory|copy|launch)'" errors)" -eq 4 ]
     "$plumb" run quick --only cuda --out allowed --allow-skip --no-report
     for bench in gemm memory copy launch; do
@@ -60,19 +58,13 @@ END
   - {bench: launch, device: gpu, op: event}
   - {bench: gemm, device: "$device", dtype: f32, size: 64}
 END
-        status=0
-        "$plumb" run t.yaml --out r > said 2> err || status=$?
-        [ "$status" -eq 2 ]
-        grep -q "t.yaml:5: .*'--device': '$device' .* host, cuda:[01], gpus" err
+        told 2 "t.yaml:5: *'--device': '$device' * host, cuda:[01], gpus" "$plumb" run t.yaml --out r
         [ ! -e r ]
     done
     suite <<END
   - {bench: gemm, device: "cuda:0", dtype: f32, threads: 1, size: 64}
 END
-    status=0
-    "$plumb" run t.yaml --out r > said 2> err || status=$?
-    [ "$status" -eq 2 ]
-    grep -q "t.yaml:4: .*'threads'" err
+    told 2 "t.yaml:4: *'threads'" "$plumb" run t.yaml --out r
 }
 
 # eight_with_slow: GPU 3 takes data from the host at half the rate of the others.

@@ -37,6 +37,25 @@ endless() { # a case that would take twenty minutes
     suite '{bench: net, transport: tcp, pattern: latency, size: 8, no-cpu: "true", budget: 20m, timeout: 20m, min-samples: 100000000, max-samples: 100000000}'
 }
 
+@test "another version on a host: named, and nothing is measured; over the time-out: both ends are gone, the launch is late" {
+    mkdir -p other/beta
+    script other/beta/plumb-net <<'END'
+#!/bin/sh
+echo "plumb-net 0.0.1 (fffffff, cc, -O)"
+END
+    run -4 over_hosts
+    alike status failed
+    cells reason | grep -q "'beta' .* 0.0.1 (fffffff)"
+    rm -r other r
+    endless
+    sed -i 's/timeout: 20m/timeout: 2s/' t.yaml
+    run -4 over_hosts
+    alike code timeout from alpha
+    [ "$(grep -c ^late r/plan.csv)" -eq 1 ]
+    none_left
+    [ -z "$(ls tmp)" ]
+}
+
 @test "a listener that is killed in the middle: the row says so, the next launch runs" {
     endless
     printf '  - {bench: net, transport: tcp, pattern: latency, size: 64, no-cpu: "true", budget: 50ms, min-samples: 10}\n' >> t.yaml

@@ -50,6 +50,19 @@ over_hosts() { # over_hosts [OPTION...]: into r
     "$plumb" run t.yaml --hosts hosts --rsh ./rsh --remote-dir "$work/bin" --host-wait 5m --out r --no-report "$@"
 }
 
+# secrets_of CONNECTIONS SECRETS COMMAND...: over so many connections it sends so many secrets, which are on no command line and in no file.
+secrets_of() {
+    script rsh <<'END'
+#!/bin/sh
+shift
+echo "$*" >> commands
+tee -a secrets | sh -c "$*"
+END
+    "${@:3}" || return 1
+    [ "$(grep -cE '^[0-9a-f]{64}$' secrets) $(sort -u secrets | wc -l)" = "$1 $2" ] || { cat secrets && return 1; }
+    ! grep -rlFf secrets commands r tmp
+}
+
 left_over() { pgrep -f "$work/bin/plumb-net"; }
 
 none_left() { # an agent asks, waits and kills

@@ -66,17 +66,7 @@ END
 }
 
 @test "the secret is on no command line and in no file" {
-    cat > rsh <<'END'
-#!/bin/sh
-shift
-echo "$*" >> commands
-tee -a secrets | sh -c "$*"
-END
-    over_hosts --only '*--size 8*'
-    [ "$(grep -cE '^[0-9a-f]{64}$' secrets)" -eq 2 ]
-    [ "$(sort -u secrets | wc -l)" -eq 1 ]
-    [ "$(grep -cF "$(head -1 secrets)" commands)" -eq 0 ]
-    run -1 grep -rlF "$(head -1 secrets)" r tmp
+    secrets_of 2 1 over_hosts --only '*--size 8*'
 }
 
 @test "a hosts file that is wrong is refused before anything is measured" {

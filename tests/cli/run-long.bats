@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # tier: long
 # shellcheck disable=SC2154 # of variables that the files of this name share
-# plumb run: its expected time, its costs, and what a hundred kills lose, on the null benchmark.
+# plumb run: its expected time, its costs, and what kills lose, on the null benchmark.
 
 bats_require_minimum_version 1.5.0
 load run
@@ -44,4 +44,8 @@ elapsed = [1000 * float(row["elapsed_s"]) for row in csv.DictReader(open("r/null
 assert before >= 1000, before
 assert after >= before + sum(elapsed[kept:]), (before, after, elapsed)
 END
+}
+
+@test "kill -9 of plumb and of benchmarks at sixty random instants loses nothing that was committed" {
+    run -0 python3 "$top/tests/tools/crash.py" "$plumb" "$work" "${PLUMB_KILLS:-60}" 3
 }

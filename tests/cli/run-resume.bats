@@ -21,8 +21,7 @@ load run
     pid=$!
     wait_for "$pid" grep '^done' r/plan.csv
     kill -INT "$pid"
-    status=0; wait "$pid" || status=$?
-    [ "$status" -eq 4 ]
+    reaped 4 "$pid"
     grep -q -- "--resume r" message
     [ -z "$(pgrep -f "$(realpath "$bin")/plumb-null.*--number [0-9]+ .*--sleep 2ms .*--max-samples 60")" ]
     cp r/null.csv before.csv

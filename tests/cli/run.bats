@@ -15,12 +15,8 @@ load run
     cp t.yaml configs/weekly.yaml
     export PLUMB_CONFIGS=$work/configs
     "$plumb" run nightly --dry-run > plan
-    status=0; "$plumb" run nihgtly --dry-run 2> said || status=$?
-    [ "$status" -eq 2 ]
-    grep -q "'nihgtly' .*'nightly'.*.plumb list." said
-    status=0; "$plumb" run monthly-in-full --dry-run 2> said || status=$?
-    [ "$status" -eq 2 ]
-    grep -q "'monthly-in-full' .*configs'.*.plumb list." said
+    told 2 "'nihgtly' *'nightly'*?plumb list?" "$plumb" run nihgtly --dry-run
+    told 2 "'monthly-in-full' *configs'*?plumb list?" "$plumb" run monthly-in-full --dry-run
 }
 
 @test "--only takes sizes as people write them" {

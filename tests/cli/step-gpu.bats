@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # tier: long
+# shellcheck disable=SC2034,SC2154 # paths_of and measure share variables
 # plumb-step with its products on GPUs, over simulated devices and NCCL: how long they take, and that they are checked.
 
 # takes: machine
@@ -8,34 +9,23 @@ load ../sim/env
 load rows
 
 setup() {
-    cd "$BATS_TEST_DIRNAME/../.." || exit
-    bin=${PLUMB_BIN:-build/bin}/plumb-step out=$BATS_TEST_TMPDIR/out err=$BATS_TEST_TMPDIR/err model=$BATS_TEST_TMPDIR/blocks.csv
+    paths_of step
+    model=$BATS_TEST_TMPDIR/blocks.csv
+    quick="--csv --np 2 --ranks 2 --backend nccl --model $model --batch 100 --compute product --budget 1s --warmup 100ms --min-samples 5"
     # slow enough for this machine to do the arithmetic
-    printf '%s\n' '[machine]' 'gpus = 2' '[gpu]' 'gemm_us = 0' 'l2_bytes = 64K' 'gemm_f32_tflops = .0005' 'gemm_bf16_tflops = .001' \
-        >"$BATS_TEST_TMPDIR/machine.conf"
-    simulate "$BATS_TEST_TMPDIR/machine.conf"
+    machine 2 '[gpu]' 'gemm_us = 0' 'l2_bytes = 64K' 'gemm_f32_tflops = .0005' 'gemm_bf16_tflops = .001'
     printf '%s\n' 'unit,sample' 'block,layer,parameters,m,n,k,count,backward,output' '0,first,5000,1,100,100,1,1' \
         '1..3,block.{},5000,1,100,100' >"$model"
 }
 
-# step OPTIONS: rows to $out, its exit status to $status.
-step() {
-    status=0
-    timeout 600 "$bin" --csv --np 2 --ranks 2 --backend nccl --model "$model" --batch 100 --compute product --budget 1s --warmup 100ms \
-        --min-samples 5 "$@" >"$out" 2>"$err" || status=$?
-}
-
-# of METRIC COLUMN
-of() {
-    paste -d'|' <(cells metric) <(cells "$2") | awk -F'|' -v metric="$1" '$1 == metric { print $2; exit }'
-}
+step() { measure "$@"; }
 
 # lasts METRIC MS: no shorter than what the device's rate leaves, in one of four goes not much longer.
 lasts() {
     local go
     for ((go = 0; go < 4; go++)); do
         step "${@:3}"
-        [ "$status" -eq 0 ] || { cat "$err" && cut -c 1-400 "$out" && return 1; }
+        good failed || return 1
         echo "$1: $(of "$1" value) ms of $2"
         awk -v v="$(of "$1" value)" -v w="$2" 'BEGIN { exit !(v >= 0.98 * w) }' || { echo 'too short' && return 1; }
         ! awk -v v="$(of "$1" value)" -v w="$2" 'BEGIN { exit !(v < 1.2 * w) }' || return 0

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # tier: long
+# shellcheck disable=SC2034,SC2154 # paths_of and measure share variables
 # plumb-step over libraries: MPI under its own launcher, and NCCL on the simulated device.
 
 # takes: spinners
@@ -10,10 +11,9 @@ load rows
 load ../sim/env
 
 setup() {
-    cd "$BATS_TEST_DIRNAME/../.." || exit
-    bin=${PLUMB_BIN:-$PWD/build/bin}/plumb-step out=$BATS_TEST_TMPDIR/out err=$BATS_TEST_TMPDIR/err model=$BATS_TEST_TMPDIR/blocks.csv
-    [[ -x $bin ]] || skip 'plumb-step is not built'
-    quick=(--csv --model "$model" --batch 4 --compute-time 4ms --budget 60ms --warmup 20ms --min-samples 3)
+    paths_of step
+    model=$BATS_TEST_TMPDIR/blocks.csv
+    quick="--csv --model $model --batch 4 --compute-time 4ms --budget 60ms --warmup 20ms --min-samples 3"
     printf '%s\n' 'unit,sample' 'block,layer,parameters,m,n,k,output,split,sum' '0..3,l.{},5000,1,100,100,100,row,1000' >"$model"
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
     unset PLUMB_MPI_MODULE NCCL_DEBUG NCCL_DEBUG_FILE NCCL_ALGO NCCL_PROTO NCCL_HOSTID
@@ -30,8 +30,7 @@ steps() {
 launched() {
     command -v mpirun >/dev/null || skip 'there is no mpirun here'
     [ -e "${PLUMB_BIN:-build/bin}/../lib/plumbline/plumb-mpi.so" ] || skip 'plumb-mpi.so was not built: there is no MPI here'
-    status=0
-    timeout 600 mpirun -np "$1" "$bin" "${quick[@]}" --backend mpi "${@:2}" >"$out" 2>"$err" </dev/null || status=$?
+    under="mpirun -np $1" measure --backend mpi "${@:2}"
 }
 
 @test "mpi: sums with and without overlap, ZeRO, and split layers, data compared" {
@@ -51,15 +50,14 @@ launched() {
 @test "nccl on the simulated device: sums, ZeRO and split layers, data compared" {
     [ -e "${PLUMB_BIN:-build/bin}/../sim/libnccl.so.2" ] || skip 'the simulated NCCL was not built (it needs nccl.h): make sim'
     simulate two
-    status=0
-    timeout 600 "$bin" "${quick[@]}" --np 2 --ranks 2 --backend nccl --overlap none,backward --zero 0,3 --bucket 30K >"$out" 2>"$err" || status=$?
+    nccl() { measure --np 2 --ranks 2 --backend nccl "$@"; }
+    nccl --overlap none,backward --zero 0,3 --bucket 30K
     steps 4 4
-    timeout 600 "$bin" "${quick[@]}" --np 2 --ranks 2 --backend nccl --tp 2 >"$out" 2>"$err" || status=$?
+    nccl --tp 2
     steps 1 2
     # Communicators of one GPU that are used at once may deadlock (NCCL's guide): a thread for all of them, or none of it.
-    timeout 600 "$bin" "${quick[@]}" --np 2 --ranks 2 --backend nccl --pp 2 --micro-batches 2 >"$out" 2>"$err" || status=$?
+    nccl --pp 2 --micro-batches 2
     [[ $(cells status | sort -u) == skipped && $(cells reason | sort -u) == *"'nccl'"* ]]
-    timeout 600 "$bin" "${quick[@]}" --np 2 --ranks 2 --backend nccl --inject corrupt >"$out" 2>"$err" || status=$?
-    [ "$status" -eq 1 ]
+    exits 1 nccl --inject corrupt
     [[ $(cells status | sort -u) == *wrong* ]]
 }

@@ -7,11 +7,7 @@
 load rows
 load step
 
-# step OPTIONS: rows to $out, its exit status to $status.
-step() {
-    status=0
-    timeout 600 "$bin" --csv --model "$model" --budget 30ms --warmup 5ms --min-samples 3 "$@" >"$out" 2>"$err" || status=$?
-}
+step() { quick="--csv --model $model --budget 30ms --warmup 5ms --min-samples 3" measure "$@"; }
 
 @test "data parallel, sharded, split, piped, experts and servers: all data are right" {
     local options

@@ -62,9 +62,9 @@ stops_within() {
         blind 1 "$peer"
         blind "$peer" 1
         stops_within 1000 true
-        [[ $(of time reason) == *"rank 1 (node1)"*"rank $peer (node$peer)"*eth0* ]] ||
-            [[ $(of time reason) == *"rank $peer (node$peer)"*"rank 1 (node1)"*eth0* ]]
-        [[ $(of time reason) != *'rank 0'* ]]
+        [[ $(of time reason) == *"rank 1 (node1)"*": it sends to "*"rank $peer (node$peer)"*eth0* ]] ||
+            [[ $(of time reason) == *"rank $peer (node$peer)"*": it sends to "*"rank 1 (node1)"*eth0* ]]
+        [[ $(of time reason) != *'rank 0'* && $(of time reason) != *'has moved'* ]]
         for i in 1 "$peer"; do on "$i" ip neigh flush nud permanent; done
         in_time 300 nobody
     done

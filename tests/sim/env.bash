@@ -36,6 +36,13 @@ simulate()
     unset PLUMB_SIM_FAULT
 }
 
+# machine GPUS LINES...: the same, of a machine of so many GPUs with these further lines, in $BATS_TEST_TMPDIR/machine.conf.
+machine()
+{
+    printf '%s\n' '[machine]' "gpus = $1" "${@:2}" >"$BATS_TEST_TMPDIR/machine.conf"
+    simulate "$BATS_TEST_TMPDIR/machine.conf"
+}
+
 # fault SPEC...: faults of the simulated machine, in place of those before.
 fault()
 {

@@ -44,7 +44,7 @@ static int act(struct wire_party *p)
                         .bytes = scene->bytes};
     int err = scene->act(&side);
 
-    return err ? err : wire_barrier(p);
+    return err || scene->dies ? err : wire_barrier(p);
 }
 
 void play(unsigned size, struct scene *scene)
@@ -61,6 +61,8 @@ void play(unsigned size, struct scene *scene)
     wire_fixture_run(&x, outcomes);
     free(scene->at);
     scene->at = NULL;
+    if (scene->dies)
+        outcomes[1].rc = 0;
     assert_string_equal(wire_first_fault(outcomes, size), "");
 }
 

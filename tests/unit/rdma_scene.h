@@ -25,6 +25,7 @@ struct scene {
     struct wire_options options;
     size_t bytes;
     uint8_t *at;
+    bool dies; /* rank 1 does */
 };
 
 struct scene scene_of(int (*act)(struct side *s), size_t bytes);

@@ -25,23 +25,34 @@ static const unsigned all_ranks[FAKE_RANKS] = {
     22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43,
     44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63};
 
-static inline void start(struct fixture *f, unsigned size)
+static inline void fork_ranks(struct fixture *f, unsigned size, world_fn *serve,
+                              collective_find_fn *find)
 {
-    static const struct session_service service = {.find = fake_find};
+    struct session_service service = {.find = find};
     char error[256] = "";
 
     memset(f, 0, sizeof(*f));
     fake_setup();
-    if (world_fork(&f->w, size, session_serve, (void *)&service, error, sizeof(error)))
+    if (world_fork(&f->w, size, serve, &service, error, sizeof(error)))
         fail_msg("%s", error);
     assert_int_equal(topo_open(&f->topo), 0);
+}
+
+static inline void open_session(struct fixture *f, collective_find_fn *find)
+{
     assert_int_equal(session_open(&f->s, f->w, f->topo, 0), 0);
-    session_find(f->s, fake_find);
+    session_find(f->s, find);
     f->point = (struct collective_point){.backend = "fake",
                                          .op = COLLECTIVE_ALLREDUCE,
                                          .type = COLLECTIVE_F32,
                                          .count = 4096,
                                          .seed = 17};
+}
+
+static inline void start(struct fixture *f, unsigned size)
+{
+    fork_ranks(f, size, session_serve, fake_find);
+    open_session(f, fake_find);
 }
 
 static inline void stop(struct fixture *f)
@@ -71,11 +82,13 @@ static inline int run(struct fixture *f, uint64_t operations)
     return session_run(f->s, &what, &times, &slowest);
 }
 
-#define OK(call)                                                                                   \
-    do {                                                                                           \
-        if (call)                                                                                  \
-            fail_msg("%s", session_error(f.s));                                                    \
-    } while (0)
+static inline void ok(const struct fixture *f, int err)
+{
+    if (err)
+        fail_msg("%s", session_error(f->s));
+}
+
+#define OK(call) ok(&f, call)
 
 static inline void assert_said(const struct fixture *f, const char *text)
 {
@@ -136,25 +149,12 @@ static inline int serve_deaf(struct world *w, void *arg)
  * life. */
 static inline void start_beside(struct fixture *f, unsigned size, bool deaf)
 {
-    static const struct session_service service = {.find = fake_find};
-    char error[256] = "";
-
-    memset(f, 0, sizeof(*f));
-    fake_setup();
-    if (world_fork(&f->w, size, deaf ? serve_deaf : session_serve, (void *)&service, error,
-                   sizeof(error)))
-        fail_msg("%s", error);
+    fork_ranks(f, size, deaf ? serve_deaf : session_serve, fake_find);
     f->w->group = "mpi";
-    assert_int_equal(topo_open(&f->topo), 0);
     if (deaf)
         take_beats_away(f->w);
-    assert_int_equal(session_open(&f->s, f->w, f->topo, 0), 0);
-    session_find(f->s, fake_find);
-    f->point = (struct collective_point){.backend = "fake-deaf",
-                                         .op = COLLECTIVE_ALLREDUCE,
-                                         .type = COLLECTIVE_F32,
-                                         .count = 4096,
-                                         .seed = 17};
+    open_session(f, fake_find);
+    strcpy(f->point.backend, "fake-deaf");
 }
 
 /* In a child: who has abandoned a helper ends in a way of its own. */

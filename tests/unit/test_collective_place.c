@@ -1,23 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which ranks a communicator takes, who of them was late, and the most that its nodes' links leave to each operation. */
 #include "benches/allreduce/work.h"
-#include "core/group/world.h"
 #include "tests/unit/unit.h"
-
-/* nodes: a letter for each rank. */
-static struct world *make(const char *nodes)
-{
-    char error[256] = "";
-    struct world *w = NULL;
-
-    assert_int_equal(world_new(&w, "local", 0, (unsigned)strlen(nodes), error, sizeof(error)), 0);
-    for (unsigned i = 0; nodes[i]; i++) {
-        world_self(&w->members[i]);
-        snprintf(w->members[i].host, sizeof(w->members[i].host), "%c", nodes[i]);
-    }
-    world_number(w);
-    return w;
-}
+#include "tests/unit/wires.h"
 
 TEST(test_order)
 {
@@ -34,7 +19,7 @@ TEST(test_order)
                  {"a", PLACE_FILL_RANK, 1, {0}}};
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        struct world *w = make(cases[i].nodes);
+        struct world *w = world_of(cases[i].nodes);
         unsigned members[4];
         place_members(w, cases[i].fill, cases[i].n, members);
         assert_memory_equal(members, cases[i].want, cases[i].n * sizeof(*members));
@@ -45,7 +30,7 @@ TEST(test_order)
 TEST(test_nodes)
 {
     unsigned members[] = {0, 1, 2, 3, 4}, most, fewest;
-    struct world *w = make("aaabb");
+    struct world *w = world_of("aaabb");
 
     assert_int_equal(links_nodes(w, members, 5, &most, &fewest), 2);
     assert_int_equal(most, 3);
@@ -59,7 +44,7 @@ TEST(test_nodes)
 TEST(test_machines)
 {
     unsigned members[] = {3, 1, 0, 2}, machine[4];
-    struct world *w = make("aabc");
+    struct world *w = world_of("aabc");
 
     for (unsigned i = 0; i < 4; i++)
         snprintf(w->members[i].machine, sizeof(w->members[i].machine), "%s",
@@ -77,7 +62,7 @@ TEST(test_machines)
 static void bound_is(const char *nodes, enum place_fill fill, enum collective_op op, unsigned root,
                      bool sums, const double *rates, double want, unsigned slowest)
 {
-    struct world *w = make(nodes);
+    struct world *w = world_of(nodes);
     unsigned n = (unsigned)strlen(nodes), members[16], from_root[16], named = 99;
 
     place_members(w, fill, n, members);

@@ -75,7 +75,8 @@ static void run_point(const struct net_point *p)
     net_pair_close(&pair);
 }
 
-/* Each verb: of any size, pinging alone, both ways over more connections than threads, and waiting for events. */
+/* Each verb: of any size, pinging alone, both ways over more connections than threads, and waiting for events; and longer than
+ * a port's largest message (8 MiB of soft RoCE), in pieces, the last of which is short. */
 TEST(test_verbs)
 {
     static const uint64_t sizes[] = {1, 220, 221, 4097, 1048576};
@@ -98,6 +99,11 @@ TEST(test_verbs)
         p.message_bytes = 10000;
         for (p.rdma.events = 0; p.rdma.events < 2; p.rdma.events++)
             run_point(&p);
+        p = rdma_point((enum rdma_verb)verb, 1);
+        p.message_bytes = (17u << 20) + 5;
+        p.ping_bytes = (9u << 20) + 1;
+        p.ping = verb != RDMA_READ;
+        run_point(&p);
     }
 }
 

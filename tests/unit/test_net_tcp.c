@@ -155,6 +155,27 @@ TEST_WITH(a_token_is_good_for_its_number_only, note_files, count_files)
     net_pair_close(&pair);
 }
 
+/* One of two connections, while the peer lives. */
+TEST_WITH(a_connection_that_closes_is_named, note_files, count_files)
+{
+    uint64_t bytes[NET_DIRECTIONS];
+
+    for (uint32_t mode = WIRE_TCP_BLOCKING; mode <= WIRE_TCP_EPOLL; mode++)
+        for (int end = 0; end < NET_PAIR_ENDS; end++) {
+            struct net_point p = net_pair_point("tcp", 2);
+            struct net_pair pair;
+            p.tcp.mode = mode;
+            assert_int_equal(net_pair_open(&pair, &wire_tcp, &p, NULL, NULL), 0);
+            net_pair_begin(&pair);
+            shutdown(tcp_at(&pair, end, 1)->fd, SHUT_RDWR);
+            for (int i = 0; i < 6000 && !pair.ends[0].error_code && !pair.ends[1].error_code; i++)
+                usleep(10000);
+            assert_int_equal(net_pair_end(&pair, bytes), -ECONNRESET);
+            assert_says(net_pair_error(&pair), "'lo'");
+            net_pair_close(&pair);
+        }
+}
+
 /* What was asked for and cannot be had: its name or number is in the reason. */
 static void refused(const struct net_point *p, const char *device, int err, const char *text)
 {

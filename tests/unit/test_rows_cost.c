@@ -12,12 +12,6 @@
 #define OPERATIONS 3          /* since the mark: whole() */
 #define BARRIERS   0.01       /* that their messages may add */
 
-static void need_session(const struct fixture *f, int err)
-{
-    if (err)
-        fail_msg("%s", session_error(f->s));
-}
-
 /* All ranks' bytes of all operations, as each tells what it sent to each device. */
 static double told_gb(const struct fixture *f, unsigned n)
 {
@@ -73,11 +67,11 @@ static void measure(struct fixture *f, const char *backend, unsigned op, unsigne
     f->point.op = op;
     if (collective_find(backend)->supports(&f->point, n, why, sizeof(why)))
         fail_msg("%s, %s: %s", backend, collective_ops_names[op], why);
-    need_session(f, begin(f, n));
-    need_session(f, run(f, 2));
-    need_session(f, session_mark(f->s));
-    need_session(f, run(f, OPERATIONS));
-    need_session(f, session_end(f->s));
+    ok(f, begin(f, n));
+    ok(f, run(f, 2));
+    ok(f, session_mark(f->s));
+    ok(f, run(f, OPERATIONS));
+    ok(f, session_end(f->s));
     double told = told_gb(f, n), row = row_gb(f, n);
     if (!(told >= row && told <= row * (1 + BARRIERS)))
         fail_msg("%s of %u by %s: %.9g GB were sent, the row counts %.9g", collective_ops_names[op],
@@ -88,14 +82,10 @@ static void measure(struct fixture *f, const char *backend, unsigned op, unsigne
 /* Of each operation by what sends each byte once. */
 TEST(test_wire_bytes)
 {
-    static const struct session_service service = {.find = collective_find};
-    char error[256] = "";
-    struct fixture f = {0};
+    struct fixture f;
 
-    if (world_fork(&f.w, 4, session_serve, (void *)&service, error, sizeof(error)))
-        fail_msg("%s", error);
-    assert_int_equal(topo_open(&f.topo), 0);
-    assert_int_equal(session_open(&f.s, f.w, f.topo, 0), 0);
+    fork_ranks(&f, 4, session_serve, collective_find);
+    open_session(&f, collective_find);
     f.point = (struct collective_point){
         .type = COLLECTIVE_F32, .count = ELEMENTS, .seed = 17, .transport = "shm"};
     for (unsigned op = 0; op < COLLECTIVE_OPS; op++)
@@ -188,7 +178,7 @@ static void sample(struct fixture *f, struct collective_work *w)
     struct session_run what = {.operations = EACH};
     uint64_t slowest, begin_ns = clock_now_ns();
 
-    need_session(f, session_run(f->s, &what, &times, &slowest));
+    ok(f, session_run(f->s, &what, &times, &slowest));
     rows_count(w, times, slowest, clock_now_ns() - begin_ns);
     w->operations += EACH;
 }
@@ -200,9 +190,9 @@ static struct told told_of(struct fixture *f)
     struct told told;
 
     assert_non_null(w);
-    need_session(f, begin(f, 2));
-    need_session(f, run(f, EACH));
-    need_session(f, session_mark(f->s));
+    ok(f, begin(f, 2));
+    ok(f, run(f, EACH));
+    ok(f, session_mark(f->s));
     w->ranks.world = f->w;
     w->ranks.session = f->s;
     w->point = f->point;
@@ -223,25 +213,14 @@ static struct told told_of(struct fixture *f)
 
 static void start_working(struct fixture *f)
 {
-    static const struct session_service service = {.find = find_working};
-    char error[256] = "";
-
-    memset(f, 0, sizeof(*f));
-    fake_setup();
     work = mmap(NULL, sizeof(*work), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(work != MAP_FAILED);
     working = *fake_find("fake");
     working.run = do_work;
-    if (world_fork(&f->w, 2, session_serve, (void *)&service, error, sizeof(error)))
-        fail_msg("%s", error);
-    assert_int_equal(topo_open(&f->topo), 0);
-    assert_int_equal(session_open(&f->s, f->w, f->topo, 0), 0);
-    session_find(f->s, find_working);
-    f->point = (struct collective_point){.backend = "fake",
-                                         .op = COLLECTIVE_BROADCAST,
-                                         .type = COLLECTIVE_F32,
-                                         .count = 64,
-                                         .seed = 17};
+    fork_ranks(f, 2, session_serve, find_working);
+    open_session(f, find_working);
+    f->point.op = COLLECTIVE_BROADCAST;
+    f->point.count = 64;
 }
 
 /* What is spent in work is told, and no more than the kernel says of all processes together; who sleeps spends nothing. */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The limit of busbw: the links of each node, by counters or as our own ranks tell them, and what they leave to the operation. */
 #include "benches/allreduce/work.h"
-#include "core/group/world.h"
-#include "core/session/session_state.h"
 #include "tests/unit/unit.h"
 #include "tests/unit/wires.h"
 
@@ -18,16 +16,10 @@ struct over {
 static struct over *over(const char *ranks, const char *backend)
 {
     struct over *o = calloc(1, sizeof(*o));
-    char error[256] = "";
     unsigned n = (unsigned)strlen(ranks);
 
     assert_non_null(o);
-    assert_int_equal(world_new(&o->w.ranks.world, "local", 0, n, error, sizeof(error)), 0);
-    for (unsigned i = 0; i < n; i++) {
-        world_self(&o->w.ranks.world->members[i]);
-        snprintf(o->w.ranks.world->members[i].host, WORLD_NAME_MAX, "%c", ranks[i]);
-    }
-    world_number(o->w.ranks.world);
+    o->w.ranks.world = world_of(ranks);
     o->s.n = o->w.n = o->w.size = n;
     o->s.n_nodes = o->w.ranks.world->nodes;
     for (unsigned i = 0; i < n; i++) {

@@ -207,6 +207,34 @@ TEST(test_path)
     stop(&f);
 }
 
+/* What a peer sends packed: of more members than there are, of none, or cut anywhere, it is refused whole. */
+TEST(test_addresses)
+{
+    struct address_list list = {0}, taken = {0};
+    const uint8_t *bytes;
+    unsigned member;
+    size_t at = 0, len;
+
+    assert_int_equal(addresses_add(&list, 1, "abc", 3), 0);
+    assert_int_equal(addresses_add(&list, 0, "", 0), 0);
+    assert_int_equal(addresses_add(&list, 0, "", COLLECTIVE_ADDRESS_MAX + 1), -EMSGSIZE);
+    size_t first = list.packed.len - 8; /* of the second there is the head alone */
+    assert_int_equal(addresses_take(&taken, list.packed.bytes, first, 1), -EPROTO); /* member 1 */
+    for (size_t cut = 1; cut < list.packed.len; cut++)
+        if (cut != first)
+            assert_int_equal(addresses_take(&taken, list.packed.bytes, cut, 2), -EPROTO);
+    assert_int_equal(taken.n, 0);
+    assert_int_equal(addresses_take(&taken, list.packed.bytes, list.packed.len, 2), 0);
+    assert_int_equal(addresses_take(&taken, list.packed.bytes, list.packed.len, 2), -EPROTO);
+    assert_int_equal(taken.n, 2);
+    assert_true(addresses_next(&taken, &at, &member, &bytes, &len));
+    assert_true(member == 1 && len == 3 && !memcmp(bytes, "abc", 3));
+    assert_true(addresses_next(&taken, &at, &member, &bytes, &len) && member == 0 && len == 0);
+    assert_false(addresses_next(&taken, &at, &member, &bytes, &len));
+    addresses_free(&taken);
+    addresses_free(&list);
+}
+
 /* The status of a child whose dog has 200 ms, and which does this for a second. */
 static int watched(void (*act)(struct watchdog *d))
 {

@@ -321,6 +321,23 @@ TEST(test_lost)
     }
 }
 
+/* Ranks that take turns on two other nodes: it is the nodes that are counted. */
+TEST(test_cut_off)
+{
+    struct fixture f;
+
+    start(&f, 5);
+    for (unsigned i = 1; i < 5; i++)
+        f.w->members[i].node = 2 - i % 2;
+    f.w->nodes = 3;
+    OK(begin(&f, 5));
+    for (unsigned i = 1; i < 5; i++)
+        kill(world_member(f.w, i)->pid, SIGSTOP);
+    run_to_fault(&f, -ECONNRESET);
+    assert_said(&f, "all 2 other hosts");
+    stop(&f);
+}
+
 /* All answer, and nothing moves. */
 TEST(test_still)
 {

@@ -7,7 +7,9 @@
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "core/program.h"
@@ -178,6 +180,35 @@ TEST(test_session_stopped)
 TEST(test_session_deaf)
 {
     in_child(3, true, deaf);
+}
+
+/* The first that is killed; the launcher kills the others for its sake; then those that end because they may. It is about to kill
+ * rank 0 as well: the first that is lost is said at once, in one line, and nobody else. */
+static void said_at_once(struct fixture *f)
+{
+    char said[512], name[WORLD_NAME_MAX + 32];
+    struct stat file = {0};
+
+    world_name(f->w, 2, name, sizeof(name));
+    int fd = memfd_create("said", MFD_CLOEXEC), before = dup(STDERR_FILENO);
+    dup2(fd, STDERR_FILENO);
+    kill(channel_child(world_channel(f->w, 2)), SIGKILL);
+    for (int i = 0; i < 6000 && !file.st_size; i++, fstat(fd, &file))
+        usleep(10000);
+    kill(channel_child(world_channel(f->w, 1)), SIGKILL);
+    usleep(1500000); /* it would say so in this time */
+    session_close(f->s);
+    world_close(f->w);
+    dup2(before, STDERR_FILENO);
+    ssize_t n = pread(fd, said, sizeof(said) - 1, 0);
+    said[n > 0 ? n : 0] = 0;
+    if (strncmp(said, name, strlen(name)) || strchr(said, '\n') != said + strlen(said) - 1)
+        exit(1);
+}
+
+TEST(test_said_at_once)
+{
+    in_child(3, false, said_at_once);
 }
 
 /* To a group of hosts no TCP connection can be made: at once, and no packet leaves this machine. */

@@ -42,28 +42,16 @@ static int serve(struct world *w, void *arg)
 /* Two ranks on two nodes, as far as rank 0 knows. */
 static void start_two(struct fixture *f)
 {
-    static const struct session_service service = {.find = fake_find};
-    char error[256] = "";
-
-    memset(f, 0, sizeof(*f));
-    fake_setup();
     answer = mmap(NULL, sizeof(*answer) + sizeof(*answers), PROT_READ | PROT_WRITE,
                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(answer, MAP_FAILED);
     answers = (bool *)(answer + 1);
-    if (world_fork(&f->w, 2, serve, (void *)&service, error, sizeof(error)))
-        fail_msg("%s", error);
+    fork_ranks(f, 2, serve, fake_find);
     f->w->members[1].node = 1;
     strcpy(f->w->members[1].host, "node2");
     f->w->nodes = 2;
-    assert_int_equal(topo_open(&f->topo), 0);
-    assert_int_equal(session_open(&f->s, f->w, f->topo, 0), 0);
-    session_find(f->s, fake_find);
-    f->point = (struct collective_point){.backend = "fake-library",
-                                         .op = COLLECTIVE_ALLREDUCE,
-                                         .type = COLLECTIVE_F32,
-                                         .count = 4096,
-                                         .seed = 17};
+    open_session(f, fake_find);
+    strcpy(f->point.backend, "fake-library");
 }
 
 static void stop_two(struct fixture *f)

@@ -2,6 +2,7 @@
 /* The interval of a job's efficiency, against the truth of two made-up jobs; and what a step's bytes need of the links between nodes. */
 #include "benches/step/work.h"
 #include "tests/unit/unit.h"
+#include "tests/unit/wires.h"
 
 #include "benches/step/clocks.h"
 #include "benches/step/run.h"
@@ -67,21 +68,6 @@ static void fill_layers(struct step_layer layers[4])
                                         .sum = 100,
                                         .block = i,
                                         .split = MODEL_ROW};
-}
-
-/* A letter for each rank: its node. */
-static struct world *world_of(const char *nodes)
-{
-    char error[256] = "";
-    struct world *w = NULL;
-
-    assert_int_equal(world_new(&w, "local", 0, (unsigned)strlen(nodes), error, sizeof(error)), 0);
-    for (unsigned i = 0; nodes[i]; i++) {
-        world_self(&w->members[i]);
-        snprintf(w->members[i].host, sizeof(w->members[i].host), "%c", nodes[i]);
-    }
-    world_number(w);
-    return w;
 }
 
 /* ns that links of these rates, in bytes a ns, need. */

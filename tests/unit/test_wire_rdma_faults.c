@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Wires over RDMA: how much may be posted, ranks that wait or disagree; what is refused. */
+/* Wires over RDMA: how much may be posted, ranks that wait, disagree or die; what is refused. */
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -127,6 +127,38 @@ TEST(test_lengths_that_differ)
     need_port();
     struct scene scene = scene_of(disagree, 4096);
     play(2, &scene);
+}
+
+enum { LONG = 20 << 20 };
+
+/* Rank 1 dies in the middle of a message that rank 0 sends it, and of one that it sends to rank 2. These two learn its name, and
+ * count no message that is not whole. */
+static int killed(struct side *s)
+{
+    struct wire_link *l = &s->f->links[s->rank ? 1 : 0]; /* of 0 and 2: to rank 1 */
+    uint64_t start_ns = clock_now_ns();
+    int err = 0;
+
+    if (s->rank == 1) {
+        MUST(wire_receive(&s->f->links[0], s->at, LONG));
+        MUST(wire_send(&s->f->links[1], s->at, LONG));
+        usleep(20000);
+        raise(SIGKILL);
+    }
+    MUST(s->rank ? wire_receive(l, s->at, LONG) : wire_send(l, s->at, LONG));
+    while (err >= 0 && clock_now_ns() - start_ns < 60000000000u)
+        err = wire_progress(s->f->workers, WIRE_BOTH, 100000000);
+    SURE(err == -ECONNRESET && strstr(s->f->error, "rank 1"));
+    SURE((s->rank ? l->in.through : l->out.through) < LONG && !l->in.messages && !l->out.messages);
+    return 0;
+}
+
+TEST(test_a_peer_that_is_killed_in_a_message)
+{
+    need_port();
+    struct scene scene = scene_of(killed, LONG);
+    scene.dies = true;
+    play(3, &scene);
 }
 
 /* ---- refusals, and what is left */

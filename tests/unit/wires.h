@@ -1,11 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Links that carried the bytes, as the counters of a node tell them: for tests. */
+/* Worlds of several nodes, and links that carried the bytes as the counters of a node tell them: for tests. */
 #ifndef PLUMB_TESTS_WIRES_H
 #define PLUMB_TESTS_WIRES_H
 
-#include <stdio.h>
-
+#include "core/group/world.h"
 #include "core/session/session_state.h"
+#include "tests/unit/unit.h"
+
+/* Ranks that do not run; a letter for each is the name of its host, which is a node. */
+static inline struct world *world_of(const char *nodes)
+{
+    char error[256] = "";
+    struct world *w = NULL;
+
+    assert_int_equal(world_new(&w, "local", 0, (unsigned)strlen(nodes), error, sizeof(error)), 0);
+    for (unsigned i = 0; nodes[i]; i++) {
+        world_self(&w->members[i]);
+        snprintf(w->members[i].host, sizeof(w->members[i].host), "%c", nodes[i]);
+    }
+    world_number(w);
+    return w;
+}
 
 static inline struct nic_rail rail(const char *name, double gbps)
 {

@@ -10,9 +10,10 @@ enum { TURN = 1, WORK, HANG, REQUESTS };
 enum { IDLE, TURNED };
 
 /* All bytes, in the order from the last. */
-static int turn(struct talk_server *s, const void *data, size_t len)
+static int turn(struct talk_server *s)
 {
-    const uint8_t *from = data;
+    const uint8_t *from = s->in.bytes;
+    size_t len = s->in.len;
     uint8_t *to = talk_body(s, len);
 
     for (size_t i = 0; to && i < len; i++)
@@ -21,20 +22,19 @@ static int turn(struct talk_server *s, const void *data, size_t len)
 }
 
 /* Until the leader gives up, looking at the channel all the time. */
-static int work(struct talk_server *s, const void *data, size_t len)
+static int work(struct talk_server *s)
 {
     int err = 0;
 
-    (void)data, (void)len;
     while (!(err = talk_look(s)))
         usleep(1000);
     return err;
 }
 
 /* The thread that serves hangs; its process is alive. */
-static int hang(struct talk_server *s, const void *data, size_t len)
+static int hang(struct talk_server *s)
 {
-    (void)s, (void)data, (void)len;
+    (void)s;
     while (pause())
         ;
     return 0;

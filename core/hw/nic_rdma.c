@@ -103,8 +103,8 @@ int nic_rails_add_up(const struct nic_rail *rails, unsigned n, char *why, size_t
         bool carries = adapter_carries(rails, n, i);
         /* Interfaces with a tag may stand on one and the same port, and iWARP is on an interface; a
          * port that does RoCE is one whatever tag its packets have. */
-        bool tagged = rails[i].vlan && rails[i].protocol != NIC_ROCE_V1 &&
-                      rails[i].protocol != NIC_ROCE_V2;
+        bool tagged =
+            rails[i].vlan && rails[i].protocol != NIC_ROCE_V1 && rails[i].protocol != NIC_ROCE_V2;
 
         if (carries && !rails[i].vf && !tagged)
             continue;

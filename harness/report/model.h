@@ -26,43 +26,68 @@
 #include "harness/exam/exam.h"
 #include "harness/store/run_folder.h"
 
+/* clang-format off */
 /* The columns that code reads by name. */
-#define ROW_FIELDS(X)                                                                              \
-    X(METRIC, "metric")                                                                            \
-    X(UNIT, "unit") X(VALUE, "value") X(SUSTAINED, "sustained") X(VALUE_IS, "value_is")            \
-        X(DIFFERS, "differs") X(MEAN, "mean") X(P05, "p05") X(P95, "p95") X(P999, "p999")          \
-            X(SAMPLES, "samples") X(LEVEL_LOW, "level_low") X(LEVEL_LOW_SHARE, "level_low_share")  \
-                X(LEVEL_HIGH, "level_high") X(LEVEL_HIGH_SHARE, "level_high_share") X(             \
-                    NOISE, "noise_kind") X(LIMIT, "limit") X(LIMIT_KIND, "limit_kind")             \
-                    X(LIMIT_LINK, "limit_link") X(LIMIT_SCOPE, "limit_scope") X(                   \
-                        LIMIT_RAISED_FROM, "limit_raised_from") X(LIMIT_SOURCE, "limit_source")    \
-                        X(PERCENT, "percent_of_limit") X(CEILING_PLACE, "ceiling_place") X(        \
-                            CEILING, "ceiling") X(CEILING_SHARE, "ceiling_share")                  \
-                            X(CEILING_FILL, "ceiling_fill") X(CEILING2_PLACE, "ceiling2_place") X( \
-                                CEILING2, "ceiling2") X(LIMIT_BEFORE, "limit_before")              \
-                                X(LIMIT_AFTER, "limit_after") X(CARRIER, "carrier") X(             \
-                                    CARRIER_DEVICE, "carrier_device") X(ORIGIN, "origin")          \
-                                    X(STATUS, "status") X(CODE, "code") X(REASON, "reason") X(     \
-                                        ELAPSED, "elapsed_s") X(STEAL, "steal_percent")            \
-                                        X(INVOLUNTARY, "ctx_involuntary") X(                       \
-                                            MHZ_LOW, "cpu_mhz_low") X(MHZ_HIGH, "cpu_mhz_high")    \
-                                            X(THROTTLE, "throttle_events") X(QUOTA,                \
-                                                                             "quota_throttled_ms") \
-                                                X(QUOTA_PERCENT, "quota_percent") X(               \
-                                                    GPU_MHZ_LOW, "gpu_clock_mhz_low")              \
-                                                    X(GPU_MHZ_HIGH, "gpu_clock_mhz_high")          \
-                                                        X(GPU_TEMPERATURE, "gpu_temperature_c") X( \
-                                                            GPU_WATTS, "gpu_power_watts")          \
-                                                            X(GPU_MEAN_WATTS, "gpu_mean_watts") X( \
-                                                                GPU_ENERGY_S, "gpu_energy_s")      \
-                                                                X(CPU_WATTS, "cpu_watts") X(       \
-                                                                    GPU_THROTTLE, "gpu_throttle")  \
-                                                                    X(GPU_THROTTLED,               \
-                                                                      "gpu_throttled_ms")          \
-                                                                        X(DISTURBED, "disturbed")  \
-                                                                            X(CASE, "case") X(     \
-                                                                                REPEAT, "repeat")  \
-                                                                                X(HOST, "host")
+#define ROW_FIELDS(X) \
+    X(METRIC, "metric") \
+    X(UNIT, "unit") \
+    X(VALUE, "value") \
+    X(SUSTAINED, "sustained") \
+    X(VALUE_IS, "value_is") \
+    X(DIFFERS, "differs") \
+    X(MEAN, "mean") \
+    X(P05, "p05") \
+    X(P95, "p95") \
+    X(P999, "p999") \
+    X(SAMPLES, "samples") \
+    X(LEVEL_LOW, "level_low") \
+    X(LEVEL_LOW_SHARE, "level_low_share") \
+    X(LEVEL_HIGH, "level_high") \
+    X(LEVEL_HIGH_SHARE, "level_high_share") \
+    X(NOISE, "noise_kind") \
+    X(LIMIT, "limit") \
+    X(LIMIT_KIND, "limit_kind") \
+    X(LIMIT_LINK, "limit_link") \
+    X(LIMIT_SCOPE, "limit_scope") \
+    X(LIMIT_RAISED_FROM, "limit_raised_from") \
+    X(LIMIT_SOURCE, "limit_source") \
+    X(PERCENT, "percent_of_limit") \
+    X(CEILING_PLACE, "ceiling_place") \
+    X(CEILING, "ceiling") \
+    X(CEILING_SHARE, "ceiling_share") \
+    X(CEILING_FILL, "ceiling_fill") \
+    X(CEILING2_PLACE, "ceiling2_place") \
+    X(CEILING2, "ceiling2") \
+    X(LIMIT_BEFORE, "limit_before") \
+    X(LIMIT_AFTER, "limit_after") \
+    X(CARRIER, "carrier") \
+    X(CARRIER_DEVICE, "carrier_device") \
+    X(ORIGIN, "origin") \
+    X(STATUS, "status") \
+    X(CODE, "code") \
+    X(REASON, "reason") \
+    X(ELAPSED, "elapsed_s") \
+    X(STEAL, "steal_percent") \
+    X(INVOLUNTARY, "ctx_involuntary") \
+    X(MHZ_LOW, "cpu_mhz_low") \
+    X(MHZ_HIGH, "cpu_mhz_high") \
+    X(THROTTLE, "throttle_events") \
+    X(QUOTA, "quota_throttled_ms") \
+    X(QUOTA_PERCENT, "quota_percent") \
+    X(GPU_MHZ_LOW, "gpu_clock_mhz_low") \
+    X(GPU_MHZ_HIGH, "gpu_clock_mhz_high") \
+    X(GPU_TEMPERATURE, "gpu_temperature_c") \
+    X(GPU_WATTS, "gpu_power_watts") \
+    X(GPU_MEAN_WATTS, "gpu_mean_watts") \
+    X(GPU_ENERGY_S, "gpu_energy_s") \
+    X(CPU_WATTS, "cpu_watts") \
+    X(GPU_THROTTLE, "gpu_throttle") \
+    X(GPU_THROTTLED, "gpu_throttled_ms") \
+    X(DISTURBED, "disturbed") \
+    X(CASE, "case") \
+    X(REPEAT, "repeat") \
+    X(HOST, "host")
+/* clang-format on */
 
 enum row_field {
 #define FIELD_NUMBER(name, column) FIELD_##name,

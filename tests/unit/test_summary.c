@@ -14,7 +14,8 @@
     "{\"model\": \"Planted 9000\", \"threads\": " threads "}, \"memory\": {\"total_bytes\": "      \
     "8589934592}, \"virtualization\": {" virtualization "}}"
 
-static const char *const memory_params[] = {"device", "op", "stores", "size", "level_used", "level", NULL};
+static const char *const memory_params[] = {"device",     "op",    "stores", "size",
+                                            "level_used", "level", NULL};
 static const char *const net_params[] = {"transport", "pattern", "rail", "memory", NULL};
 
 /* Launches of one case around a value, which differ by `spread` (logarithms) from each to the next. What is 0 is that of a

@@ -391,7 +391,7 @@ static int run_from(const struct pick_source *s, const struct options *options, 
                                         steal_limit(options->steal)};
     struct history h = {0};
     struct trends t = {0};
-    int err = read_history(s, options, &h, error, len);
+    int err = read_history(s, options, &h, error, len), lost = 0;
 
     for (size_t i = 0; i < h.n_left_out; i++)
         fprintf(stderr, "plumb history: left out: %s\n", utf8_text(&h.pool, h.left_out[i], true));
@@ -420,7 +420,7 @@ static int run_from(const struct pick_source *s, const struct options *options, 
         if (!err && options->csv)
             err = write_csv(options->csv, &t, error, len);
         if (!err && options->html && trends_html(options->html, &t, options->all, error, len))
-            err = -EIO;
+            lost = -EIO; /* a file that cannot be written hides no verdict */
     }
     if (!err) {
         bool failed =
@@ -431,6 +431,9 @@ static int run_from(const struct pick_source *s, const struct options *options, 
                   : h.n_left_out ? EXIT_DAMAGED
                   : incomplete   ? EXIT_INCOMPLETE
                                  : EXIT_GOOD;
+        err = failed ? 0 : lost;
+        if (failed && lost)
+            fprintf(stderr, "plumb history: %s\n", error);
     }
     trends_release(&t);
     history_release(&h);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The checks of plumb doctor, over machines that nobody here owns and over objects made here. */
 #include "harness/exam/exam.h"
+#include "harness/machine/fact.h"
 #include "harness/probe/probe.h"
 #include "tests/unit/machines.h"
 #include "tests/unit/unit.h"
@@ -64,6 +65,20 @@ static void look_at(const char *name, void *arg)
     // cppcheck-suppress arrayIndexOutOfBoundsCond ; fail_msg does not return
     assert_found(json, machines[i].found);
     json_decref(json);
+}
+
+/* Of a list that was cut, what stands whole. */
+TEST(test_lists_of_cpus)
+{
+    static const struct {
+        const char *list;
+        double n;
+    } cases[] = {{"0-3,8", 5}, {"", 0},        {"0-3,8-", 4},      {"0-1,4-5,", 4},
+                 {"x", 0},     {"7,99999", 2}, {"0-2000000000", 0}};
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+        if (fact_cpus(cases[i].list) != cases[i].n)
+            fail_msg("'%s' names %g", cases[i].list, fact_cpus(cases[i].list));
 }
 
 TEST(test_machines)

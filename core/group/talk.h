@@ -90,7 +90,8 @@ struct talk_server {
     /* The leader is lost, or takes no answer: as talk_serve() will return. NULL: not called. */
     void (*lost)(struct talk_server *s, int err);
 
-    struct beat *beat; /* NULL: the channel cannot: it is a library's */
+    struct beat *beat; /* NULL: the channel cannot: it is a library's; or talk_serve() has ended */
+    bool beats;        /* the channel can, also then */
     unsigned state;
     bool given_up;     /* the leader has, of the request that is being worked on */
     uint64_t asked_ns; /* the leader has last asked something, or for an echo */

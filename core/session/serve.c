@@ -204,10 +204,10 @@ static int ending_await(struct member *m)
 {
     struct talk_server *t = &((struct server *)m->arg)->talk;
     uint64_t still_ns = member_still_ns(m);
-    int err = t->beat ? channel_alive(t->channel) : 0;
+    int err = t->beats ? channel_alive(t->channel) : 0;
     char why[128];
 
-    if (t->beat && !err && talk_look(t) == -ECONNRESET)
+    if (t->beats && !err && talk_look(t) == -ECONNRESET)
         err = -ECONNRESET;
     if (!err && still_ns < __atomic_load_n(&m->limit_ns, __ATOMIC_RELAXED) + COLLECTIVE_ENDS_NS)
         return 0;

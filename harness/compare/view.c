@@ -9,6 +9,7 @@
 #include "core/row.h"
 #include "harness/compare/compare.h"
 #include "harness/document/utf8.h"
+#include "harness/report/cases.h"
 #include "harness/report/described.h"
 #include "harness/report/facts.h"
 #include "harness/report/show.h"
@@ -176,6 +177,14 @@ static bool lacks(const struct pair *pair)
     return !pair->failed_b && view_state(pair)->of_a != view_state(pair)->of_b;
 }
 
+/* As it was requested. */
+static const char *asked_text(const struct pair *pair, size_t param)
+{
+    bool left = !*pair->c->asked[param] && pair->bench->used[param] < pair->bench->n_params;
+
+    return left ? ROW_LEFT : pair->c->asked[param];
+}
+
 /* The case that the other side has in its place: the one that differs in the fewest parameters. */
 static const struct pair *nearest_of(const struct view *v, const struct pair *pair, size_t *param)
 {
@@ -186,12 +195,14 @@ static const struct pair *nearest_of(const struct view *v, const struct pair *pa
         const struct pair *other = &v->p->all[i];
 
         if (!lacks(other) || other->state == pair->state || other->bench != pair->bench ||
-            strcmp(other->c->metric, pair->c->metric) != 0)
+            !other->c->asked || strcmp(other->c->metric, pair->c->metric) != 0)
             continue;
         size_t n = 0;
 
         for (size_t k = 0; k < pair->bench->n_params; k++)
-            if (!pair->bench->follows[k] && strcmp(pair->c->params[k], other->c->params[k]) != 0) {
+            if ((case_is_made_by(pair->bench, pair->c, k) ||
+                 case_is_made_by(pair->bench, other->c, k)) &&
+                strcmp(asked_text(pair, k), asked_text(other, k)) != 0) {
                 one = k;
                 n++;
             }
@@ -209,19 +220,19 @@ static const char *advice_of(struct view *v, const struct pair *pair)
 {
     size_t i = 0;
     const struct pair *other =
-        lacks(pair) && pair->bench && pair->c->params ? nearest_of(v, pair, &i) : NULL;
+        lacks(pair) && pair->bench && pair->c->asked ? nearest_of(v, pair, &i) : NULL;
 
     if (!other)
         return "";
     const struct report_bench *b = pair->bench;
-    const char *name = b->params[i], *own = pair->c->params[i], *its = other->c->params[i];
+    const char *name = b->params[i], *own = asked_text(pair, i), *its = asked_text(other, i);
     char side = view_state(other)->of_a ? 'A' : 'B';
 
     if (strchr(own, '*') || strchr(its, '*')) {
         /* A file did not tell the parameter: whoever ran its program may know. */
-        bool own_open = strchr(pair->c->params[i], '*') != NULL;
-        const struct pair *open = own_open ? pair : other, *known = own_open ? other : pair;
-        const char *param_name = pair->bench->params[i], *value = known->c->params[i];
+        bool own_open = strchr(own, '*') != NULL;
+        const struct pair *open = own_open ? pair : other;
+        const char *param_name = pair->bench->params[i], *value = own_open ? its : own;
 
         /* The side that has the case is the one that does not lack it. */
         return pool_text(

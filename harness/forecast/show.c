@@ -83,7 +83,7 @@ static const char *seconds(struct pool *pool, double s)
     } units[] = {{1e-3, 1e6, "us"}, {1, 1e3, "ms"}, {600, 1, "s"}, {HUGE_VAL, 1 / 60., "min"}};
     size_t i = 0;
 
-    while (s >= units[i].below)
+    while (i + 1 < sizeof(units) / sizeof(*units) && s >= units[i].below)
         i++;
     return isnan(s)
                ? "unknown"

@@ -130,7 +130,7 @@ static const struct {
 } latencies[] = {
     {"p50", "t_typical[usec]", "t_typical"},
     {"mean", "t_avg[usec]", "t_avg"},
-    {"min", "t_min[usec]", NULL},
+    {"min", "t_min[usec]", "t_min"},
     {"p99", "99% percentile[usec]", "percentile_99"},
     {"p999", "99.9% percentile[usec]", "percentile_99.9"},
 };

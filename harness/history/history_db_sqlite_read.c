@@ -320,10 +320,13 @@ static int read_values(struct history_db *db, struct history *h, int64_t id, siz
             const char *text = (const char *)sqlite3_column_text(v, 3); /* NULL: not kept */
             const char *last = s->n ? s->outcomes[s->n - 1] : NULL;
 
-            while (at < h->n_runs && h->runs[at].id != run)
-                at++;
-            if (at == h->n_runs)
-                break; /* a damaged file: the run is of another suite */
+            size_t found = at;
+
+            while (found < h->n_runs && h->runs[found].id != run)
+                found++;
+            if (found == h->n_runs)
+                continue; /* a damaged file: the run is of another suite */
+            at = found;
             runs[s->n] = &h->runs[at];
             s->launches[s->n] = &launches[n];
             s->steals[s->n] = &steals[n];

@@ -26,7 +26,7 @@
 #include "harness/child.h"
 #include "harness/hosts/end.h"
 
-#define VERSION_NS    20000000000ull
+#define VERSION_NS    300000000000ull /* who leads gives up earlier: --host-wait */
 #define SLICE_MS      200
 #define STOP_GRACE_NS 200000000ull /* for programs whose standard input has ended */
 #define KILLED_S      7            /* that a killed rank of a job stays; see agent.h */
@@ -138,6 +138,7 @@ struct work {
     const char *program;
     const json_t *arguments;
     int first, n, group, job, secret;
+    int watch; /* standard input is held open by who wants it */
     pid_t starter;
     const volatile int *signals;
     struct end *ends;
@@ -164,7 +165,7 @@ static bool is_deserted(const struct work *w)
         return true;
     if (w->job)
         return getppid() != w->starter;
-    return poll(&input, 1, 0) > 0 && read(STDIN_FILENO, ignored, sizeof(ignored)) <= 0;
+    return w->watch && poll(&input, 1, 0) > 0 && read(STDIN_FILENO, ignored, sizeof(ignored)) <= 0;
 }
 
 /* The first line of standard input, with its end. */
@@ -282,10 +283,10 @@ int host_agent(const char *text)
     int protocol = 0, status = EXIT_USAGE;
 
     signal(SIGPIPE, SIG_IGN); /* who reads this may be gone: what runs here is ended all the same */
-    json_unpack(order, "{s:i, s:s, s?s, s?s, s:o, s:i, s:i, s:b, s:b, s:b}", "protocol", &protocol,
-                "ask", &ask, "host", &host, "program", &w.program, "arguments", &w.arguments,
-                "first", &w.first, "n", &w.n, "group", &w.group, "job", &w.job, "secret",
-                &w.secret);
+    json_unpack(order, "{s:i, s:s, s?s, s?s, s:o, s:i, s:i, s:b, s:b, s:b, s:b}", "protocol",
+                &protocol, "ask", &ask, "host", &host, "program", &w.program, "arguments",
+                &w.arguments, "first", &w.first, "n", &w.n, "group", &w.group, "job", &w.job,
+                "secret", &w.secret, "watch", &w.watch);
     if (protocol != AGENT_PROTOCOL)
         message_send(STDOUT_FILENO,
                      json_pack("{s:s}", "error",

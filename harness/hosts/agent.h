@@ -10,8 +10,8 @@
  *     {"state": "begin", "name": as the host calls itself, "clock_s"}
  *     {"state": "end", "programs": [{"status": 0 or -errno, "version": or the reason}],
  *      "networks": [{"name", "speed_mbps": or null, "addresses": []}]}
- *   {"ask": "start", "program", "arguments", "host", "first", "n", "group", "secret"}: n processes,
- *   of a group the ranks from `first` on, or, in a job, the rank that the launcher says
+ *   {"ask": "start", "program", "arguments", "host", "first", "n", "group", "secret", "watch"}: n
+ *   processes, of a group the ranks from `first` on, or, in a job, the rank that the launcher says
  *     {"state": "begin", "name", "clock_s", "version", "rank"}, or
  *     {"state": "missing", "name", "why"}: the program does not start there
  *     {"state": "end", "status", "rows", "samples"}: of rank 0 alone
@@ -20,7 +20,8 @@
  *
  *   secret  the first line of standard input, which each process gets on its own: so it is on no
  *           command line and in no file
- *   end     the end of standard input is that of the connection: then the processes are ended. A job
+ *   end     with "watch" the end of standard input is that of the connection: then the processes are
+ *           ended. Questions are short, and some connections have no standard input. A job
  *           (of mpirun and srun) has none to give: there it is the end of the process that started
  *           the agent. If the agent is killed, they die with it
  *   status  of the first process that ended badly; in a job, and with rows, 0. A launcher ends all

@@ -19,23 +19,25 @@ static void agent_command(const struct hosts_order *order, struct argv *w)
     enum hosts_task task = order->task;
     const char *at = strchr(order->host->name, '@'), *name = at ? at + 1 : order->host->name;
     bool job = order->run->launcher->ranks;
-    json_t *message, *arguments = json_array();
+    json_t *message, *arguments;
 
     if (order->shown) {
         argv_add(w, order->program);
         argv_add_all(w, order->arguments);
         return;
     }
+    arguments = json_array();
     for (size_t i = 0; order->arguments && order->arguments[i]; i++)
         json_array_append_new(arguments, message_text(order->arguments[i]));
     /* An address is no name; a job has one command for all its hosts. */
     if (task == TASK_RANKS || task == TASK_GROUP_RANKS || !name[strspn(name, "0123456789.:[]")])
         name = NULL;
-    message = json_pack("{s:i, s:s, s:s*, s:s*, s:o, s:i, s:i, s:b, s:b, s:b}", "protocol",
+    message = json_pack("{s:i, s:s, s:s*, s:o*, s:o, s:i, s:i, s:b, s:b, s:b, s:b}", "protocol",
                         AGENT_PROTOCOL, "ask", task == TASK_CHECK ? "check" : "start", "host", name,
-                        "program", order->program, "arguments", arguments, "first",
-                        (int)order->first_rank, "n", (int)order->n_ranks, "group",
-                        task >= TASK_GROUP_LEAD, "job", job, "secret", !job && task >= TASK_LISTEN);
+                        "program", order->program ? message_text(order->program) : NULL,
+                        "arguments", arguments, "first", (int)order->first_rank, "n",
+                        (int)order->n_ranks, "group", task >= TASK_GROUP_LEAD, "job", job, "secret",
+                        !job && task >= TASK_LISTEN, "watch", task != TASK_ASK);
     char *text = json_dumps(message, JSON_COMPACT | JSON_ENSURE_ASCII);
     argv_add(w, order->agent);
     argv_add(w, "agent");

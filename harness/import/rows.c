@@ -21,6 +21,7 @@ struct row_making {
     const struct bench_imported *rule;
     const char *params[ROW_PARAMS_MAX]; /* NULL: not yet */
     const char *stated;                 /* by the user, not by the file: "register none"; "" */
+    bool by_user[ROW_PARAMS_MAX];       /* that are stated so */
 };
 
 static bool same_name(const char *option, const char *column, size_t len)
@@ -99,6 +100,8 @@ static const char *known_value(struct row_making *m, size_t column, const char *
     struct opt_values read = {0};
     const char *text = value;
 
+    if (o && o->left_by && !strcmp(value, ROW_LEFT))
+        return value;
     if (!o || (o->type != OPT_CHOICE && o->type != OPT_U64 && o->type != OPT_SIZE))
         return value;
     if (opt_values_read(o, value, &read, error, len)) {
@@ -131,6 +134,7 @@ static int take_known(struct row_making *m, struct import_known *known, char *er
         known->used = true;
         if (strchr(m->params[i], '*')) {
             m->params[i] = value;
+            m->by_user[i] = true;
             m->stated = pool_join(pool, m->stated, ", ",
                                   pool_text(pool, "%s %s", m->bench->columns[i], value));
             known->fits = true;
@@ -207,7 +211,7 @@ static const char *metric_unit(const struct bench_info *b, const char *metric, s
     return "";
 }
 
-/* What a program used is known, and not whether it was asked to. */
+/* What a program used is known, and not whether it was asked to, unless the user says so. */
 static void fill_params(const struct row_making *m, struct row *row)
 {
     const struct bench_info *b = m->bench;
@@ -220,8 +224,10 @@ static void fill_params(const struct row_making *m, struct row *row)
             used++;
         if (used == b->n_columns || !*m->params[i])
             continue;
-        row->params[used] = strcmp(m->params[i], UNKNOWN) ? m->params[i] : "";
-        row->params[i] = UNKNOWN;
+        bool known = strcmp(m->params[i], UNKNOWN) != 0 && strcmp(m->params[i], ROW_LEFT) != 0;
+
+        row->params[used] = known ? m->params[i] : "";
+        row->params[i] = m->by_user[i] ? m->params[i] : UNKNOWN;
     }
 }
 

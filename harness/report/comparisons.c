@@ -268,10 +268,13 @@ void comparisons_add_group(struct comparisons *q, const struct comparison_group 
 
 /* ---- Deciding ---- */
 
-/* Held against the upper median of its own case, by which one that is slow in each launch has none. */
+/* Held against the upper median of its own case, by which one that is slow in each launch has none.
+ * A case of one launch cannot show a stall, and is no evidence that there are none. */
 static void add_stalls(const struct decide_run *run, bool more_is_better, double margin,
                        struct stalls *stalls)
 {
+    if (run->n < 2)
+        return;
     double *levels = xcalloc(run->n, sizeof(*levels));
 
     for (size_t i = 0; i < run->n; i++)
@@ -352,7 +355,8 @@ static void judge(const struct decide_case *d, bool alike, const struct stalls *
         others.launches -= own.launches;
         others.behind -= own.behind;
     }
-    c->slow = (d->decision == DECISION_WORSE || d->obstacle == OBSTACLE_FEW) &&
+    c->slow = below.launches > 1 && /* a single launch proves nothing */
+              (d->decision == DECISION_WORSE || d->obstacle == OBSTACLE_FEW) &&
               c->high < 1 - c->margin && chance_of_stalls(&below, &others) <= most;
     c->looks_slow = !c->slow;
 }

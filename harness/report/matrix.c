@@ -286,6 +286,16 @@ bool matrix_begins_kind(const struct matrix *m, size_t cell)
     return begins;
 }
 
+/* Has any pair a value both ways? Else the links of one way are those of both. */
+static bool has_both_ways(const struct matrix *m)
+{
+    for (size_t i = 0; i < m->n * m->n; i++)
+        if (matrix_has_value(&m->cells[i]) &&
+            matrix_has_value(&m->cells[i % m->n * m->n + i / m->n]))
+            return true;
+    return false;
+}
+
 static void ask_one(struct comparisons *q, struct matrix *m)
 {
     size_t all = m->n * m->n;
@@ -304,7 +314,7 @@ static void ask_one(struct comparisons *q, struct matrix *m)
             m->cells[cells[k]].asked = at[k];
     }
     comparisons_topic(q, NULL, m->bench, m->run, true);
-    for (int way = 0; m->hosts && way < LINKS_WAYS; way++) {
+    for (int way = 0; m->hosts && way < (has_both_ways(m) ? LINKS_WAYS : LINKS_BOTH + 1); way++) {
         list_cells(m, NULL, (enum links_way)way, &g, cells);
         m->asked[way] = pool_alloc(&q->r->pool, m->n, sizeof(*m->asked[way]));
         comparisons_add_group(q, &g, COMPARISONS_MARGIN, m->asked[way]);
@@ -335,7 +345,8 @@ static void judge_one(const struct comparisons *q, struct matrix *m)
     m->slow_hosts = pool_alloc(&q->r->pool, m->n, sizeof(*m->slow_hosts));
     for (size_t host = 0; m->hosts && host < m->n; host++)
         for (int way = 0; way < LINKS_WAYS; way++) {
-            const struct comparison *k = comparison_of(q, m->asked[way][host]);
+            const struct comparison *k =
+                m->asked[way] ? comparison_of(q, m->asked[way][host]) : NULL;
 
             if (!k || !k->slow)
                 continue;

@@ -89,7 +89,7 @@ static void list_params(struct report *r, struct report_bench *b, bool joined)
     }
     for (size_t k = 0; k < b->n_params; k++) {
         b->follows[k] = described_flag(b, b->params[k], COLUMN_OUTCOME);
-        b->splits[k] = !joined && described_flag(b, b->params[k], COLUMN_USED) &&
+        b->splits[k] = !joined && r->n_runs > 1 && described_flag(b, b->params[k], COLUMN_USED) &&
                        described_flag(b, b->params[k], COLUMN_DECIDES);
         b->sought_by[k] = index_of_param(b, described_sought_by(b, b->params[k]));
         b->used[k] = index_of_param(b, pool_text(&r->pool, "%s%s", b->params[k], ROW_USED));

@@ -39,6 +39,7 @@ endless() { # a case that would take twenty minutes
 
 @test "another version on a host: named, and nothing is measured; over the time-out: both ends are gone, the launch is late" {
     mkdir -p other/beta
+    ln -s "$bin/plumb" other/beta/plumb
     script other/beta/plumb-net <<'END'
 #!/bin/sh
 echo "plumb-net 0.0.1 (fffffff, cc, -O)"

@@ -268,13 +268,10 @@ void comparisons_add_group(struct comparisons *q, const struct comparison_group 
 
 /* ---- Deciding ---- */
 
-/* Held against the upper median of its own case, by which one that is slow in each launch has none.
- * A case of one launch cannot show a stall, and is no evidence that there are none. */
+/* Held against the upper median of its own case, by which one that is slow in each launch has none. */
 static void add_stalls(const struct decide_run *run, bool more_is_better, double margin,
                        struct stalls *stalls)
 {
-    if (run->n < 2)
-        return;
     double *levels = xcalloc(run->n, sizeof(*levels));
 
     for (size_t i = 0; i < run->n; i++)

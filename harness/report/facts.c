@@ -371,7 +371,7 @@ static const char *members_text(struct pool *pool, const struct shown_fact *f, c
         if (is_otherwise(f, name, value, others, n) && (*f->is ? *said : json_is_true(value)))
             text = pool_text(pool, "%s%s%s%s%s", text, *text ? f->between : "", name, f->is, said);
     }
-    return !*text && json_is_object(own) && !strcmp(f->path, "library_settings") ? "none" : text;
+    return !*text && json_is_object(own) && strcmp(f->path, "host.mitigations") ? "none" : text;
 }
 
 const char *shown_text(struct pool *pool, const struct shown_fact *f, const json_t *meta,

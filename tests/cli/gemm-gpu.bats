@@ -45,7 +45,7 @@ near()
     # of less than 0.3 s there is no mean power, however busy this machine is
     paste -d, <(cells gpu_mean_watts) <(cells gpu_energy_s) |
         awk -F, '($1 == "") != ($2 == "") || ($2 != "" && $2 < 0.3) { bad = 1 } END { exit NR != 8 || bad }'
-    alike library cublaslt device cuda:0 address 0000:10:00.0 threads "" data random limit ""
+    alike library_used cublaslt device cuda:0 address 0000:10:00.0 threads "" data random limit ""
     [ "$(cells kernel | grep -c '^cuBLASLt [0-9]')" -eq 8 ]
     [ "$(cells evidence | grep -c '^Simulated GPU .*0000:10:00.0: [1-9][0-9]* .* [1-9][0-9]* .*algo ')" -eq 8 ]
 }

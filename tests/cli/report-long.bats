@@ -67,7 +67,7 @@ END
     grep -q 'over eth7, .*size 1M' r/report.html
     grep -q 'CPU 0.310 s/GB .*0.470 ' r/report.html
     grep -q "data-of='of limit'>93.6 %</td>" r/report.html
-    grep -q '<code>OPENBLAS_CORETYPE=Haswell &#60;b&#62;</code>' r/report.html
+    grep -q 'OPENBLAS_CORETYPE=Haswell &#60;b&#62;' r/report.html
     ls r/plots > plots
     grep -qx 'net-bandwidth.svg' plots
     grep -q '^net-cpu_per_gb.*svg' plots

@@ -51,9 +51,13 @@ static double median_with(struct sighting *s, const struct decide_later *later)
 /* With so many more nights; where launches are given, with so many launches in place of these. */
 static double median_after(struct sighting *s, size_t n, size_t launches)
 {
-    return median_with(s, launches
-                              ? &(struct decide_later){.launches = (double)n / (double)launches}
-                              : &(struct decide_later){.runs = n});
+    struct decide_later later = {0};
+
+    if (launches)
+        later.launches = (double)n / (double)launches;
+    else
+        later.runs = n;
+    return median_with(s, &later);
 }
 
 /* More data never detects less: the smallest number of nights or launches is halved towards. */

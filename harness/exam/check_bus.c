@@ -159,7 +159,7 @@ static bool slot_of(struct exam *x, const json_t *device)
     const json_t *link = exam_get(x, device, "link");
     double gt_s = fact_number(link, "max_gt_s", 0), width = fact_number(link, "max_width", 0),
            most = width > 0 && width <= PCIE_WIDTH_MAX
-                      ? framing_pcie_gbps(&(struct nic_pcie){gt_s, (unsigned)width, 0}) / 8
+                      ? framing_pcie_gbps(&(struct nic_pcie){gt_s, fact_whole(width), 0}) / 8
                       : 0,
            path = fact_number(link, "best_gbytes_per_s", 0), ports = port_gbytes_per_s(x, device);
     bool full =

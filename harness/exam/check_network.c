@@ -22,7 +22,7 @@ static double payload_share(const struct exam *x, double mtu)
 {
     const json_t *tcp = exam_peek(x, "tcp");
     const struct framing_tcp f = {
-        .mtu = (unsigned)mtu,
+        .mtu = fact_whole(mtu),
         .options = fact_number(tcp, "timestamps", 1) > 0 ? FRAMING_TCP_TIMESTAMPS : 0};
 
     return framing_tcp_fraction(&f);

@@ -77,7 +77,7 @@ enum { MTU_MOST = 4096, MESSAGE = 1 << 20 };
 
 static double payload_share(double mtu)
 {
-    return framing_rdma_fraction(FRAMING_ROCE_V2_IPV4, RDMA_WRITE, MESSAGE, (unsigned)mtu, false);
+    return framing_rdma_fraction(FRAMING_ROCE_V2_IPV4, RDMA_WRITE, MESSAGE, fact_whole(mtu), false);
 }
 
 static bool mtu_of(struct exam *x, const json_t *port)

@@ -140,7 +140,7 @@ static bool judge_map(struct exam *x)
     if (!cpus || !exam_number(x, NULL, "rank.local", &local))
         return false;
     if (exam_has_nvidia(x)) /* which places each rank: all may be on one node for good reason */
-        return judge_gpu(x, (size_t)local, cpus);
+        return judge_gpu(x, fact_whole(local), cpus);
     exam_about(x, "ranks");
     return exam_number(x, NULL, "rank.local_size", &size) && size > 1 && judge_spread(x, size);
 }

@@ -107,7 +107,7 @@ static double pcie_gbytes_per_s(double gt_s, int width)
 {
     return width < 1 || width > PCIE_WIDTH_MAX
                ? 0
-               : framing_pcie_gbps(&(struct nic_pcie){gt_s, (unsigned)width, 0}) / 8;
+               : framing_pcie_gbps(&(struct nic_pcie){gt_s, fact_whole(width), 0}) / 8;
 }
 
 int limits_infiniband(const struct limits *l, const char *rate, int width, double *gbits_per_s)
@@ -420,7 +420,7 @@ static void add_nic(struct joiner *j, const json_t *nic)
                    "link speed, one direction");
     if (speed > 0 && mtu >= 576 && fact_is(nic, "kind", "ethernet"))
         limits_add(j, limits_key("net.%s.tcp_gbits_per_s", name),
-                   speed * framing_tcp_fraction(&(struct framing_tcp){.mtu = (unsigned)mtu}),
+                   speed * framing_tcp_fraction(&(struct framing_tcp){.mtu = fact_whole(mtu)}),
                    "Gb/s", "sysfs", "payload of TCP over IPv4 at the link speed, MTU %d", mtu);
     add_chip(j, nic, name);
 }

@@ -4,6 +4,7 @@
 
 #include <fnmatch.h>
 #include <hwloc.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,6 +72,11 @@ long long fact_integer(const json_t *object, const char *path, long long other)
     const json_t *value = fact_at(object, path);
 
     return json_is_integer(value) ? json_integer_value(value) : other;
+}
+
+unsigned fact_whole(double value)
+{
+    return value >= 0 && value <= UINT_MAX ? (unsigned)value : 0;
 }
 
 bool fact_true(const json_t *object, const char *path)

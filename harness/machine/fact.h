@@ -22,6 +22,8 @@ const char *fact_why(const json_t *object, const char *path);
 const char *fact_name(const json_t *object, const char *path); /* "" where it is no text */
 double fact_number(const json_t *object, const char *path, double other);
 long long fact_integer(const json_t *object, const char *path, long long other);
+unsigned
+fact_whole(double value); /* as a whole number; 0 where it is none, negative or too large */
 bool fact_true(const json_t *object, const char *path);                 /* it is known to be true */
 bool fact_is(const json_t *object, const char *path, const char *text); /* "": there is none */
 

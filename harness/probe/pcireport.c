@@ -16,7 +16,7 @@ enum { UPLINKS_MAX = 16 };
 /* Of one direction, before packet headers; 0: not known. */
 static double pci_gbytes_per_s(double gt_s, int width)
 {
-    return framing_pcie_gbps(&(struct nic_pcie){gt_s, (unsigned)width, 0}) / 8;
+    return framing_pcie_gbps(&(struct nic_pcie){gt_s, fact_whole(width), 0}) / 8;
 }
 
 /* What both ends can do, or why that is not known. */

@@ -389,7 +389,7 @@ const struct comparison *comparisons_about(const struct comparisons *q, const vo
 {
     *n = 0;
     for (const struct comparison_topic *t = q->topics; t < q->topics + q->n_topics; t++)
-        if (t->about == about && t->bench == b && t->run == run) {
+        if (t->n && t->about == about && t->bench == b && t->run == run) {
             *n = t->n;
             return &q->all[t->first];
         }

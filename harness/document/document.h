@@ -33,12 +33,7 @@ void document_heading(struct document *d, unsigned level, const char *text, cons
 void document_paragraph(struct document *d, const char *text);
 
 /* One line of an answer: "Trust   D   ...". Answers that follow each other are aligned. word may be
- * "".
- *
- * A terminal shows DOCUMENT_ANSWER_LINES lines of answers that follow each other. Where they take
- * more, asides leave their lines, then further lines, then commands. They stand under the notes, or
- * at the end. */
-#define DOCUMENT_ANSWER_LINES 12
+ * "". */
 void document_answer(struct document *d, const char *label, const char *word, enum tone tone,
                      const char *text);
 /* The last answer goes on in its line: " (", "3 of 4 cases", ")". */
@@ -53,8 +48,8 @@ void document_item(struct document *d, const char *text);
 /* ---- tables */
 
 /* Which columns leave the line first where a terminal is narrow: they go under it, with their
- * names. */
-enum column_place { COLUMN_STAYS, COLUMN_GOES_LAST, COLUMN_GOES_FIRST };
+ * names. A first column may stand above the lines that have the same text in it. */
+enum column_place { COLUMN_STAYS, COLUMN_GOES_LAST, COLUMN_GOES_FIRST, COLUMN_ABOVE };
 
 struct document_column {
     const char *name;
@@ -71,6 +66,7 @@ struct cell {
     const char *text;        /* the text, the word, or the unit */
     double value, low, high; /* of an interval, its ends; share: value is in % */
     bool reference;          /* the share is of a reference, not of a limit */
+    bool bar;                /* a share that is also drawn, where there is room */
     enum tone tone;
     size_t notes[CELL_NOTES_MAX]; /* numbers of document_note() */
     size_t n_notes;

@@ -266,7 +266,7 @@ static void write_summary(const struct page *page)
     struct report *r = page->r;
     struct document *d = document_new(&r->pool);
 
-    summary_all(r, page->headlines, d);
+    summary_all(r, page->headlines, true, d);
     document_link_terms(d, terms, sizeof(terms) / sizeof(*terms));
     fputs("<section id='headlines'>\n<h2>Summary</h2>\n", page->out);
     document_write_html(d, page->out);

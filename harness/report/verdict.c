@@ -203,7 +203,7 @@ static struct verdict against_limit(struct report *r, size_t run, const struct r
  * the lower level)" */
 static const char *levels_text(struct pool *pool, const struct report_point *p, const char *unit)
 {
-    struct show_scale scale = show_scale(p->value, unit);
+    struct show_scale scale = show_scale(pool, p->value, unit);
     const char *text = pool_text(pool, "alternates between %s %s (%s) and %s %s (%s)",
                                  document_number(pool, p->levels.low * scale.factor), scale.unit,
                                  document_percent(pool, 100 * p->levels.share_low),

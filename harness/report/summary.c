@@ -404,6 +404,8 @@ struct problems {
 
 static void add_problem(struct problems *p, const char *text)
 {
+    if (!*text)
+        return;
     if (p->n < PROBLEMS_MAX)
         p->texts[p->n] = text;
     p->n++;
@@ -465,13 +467,16 @@ static void add_matrix(const struct scene *s, const struct matrix *m, struct pro
                                   title_of(s, m), show_origin(s->pool, m->cells[i].point->origin)));
 }
 
-static void add_unproven_siblings(const struct scene *s, struct show_list *out)
+/* "rail 3 carries 0.52 of the other rails and 2 more": which are behind, or have no value. */
+static const char *siblings_text(const struct scene *s, bool proven, bool absent)
 {
+    struct show_list names = {.pool = s->pool, .max = NAMED_MAX, .parts = "; "};
     const struct siblings *all = &s->h->siblings;
 
     for (const struct sibling *at = all->all; at < all->all + all->n; at++)
-        if (at->run == s->run && !at->proven)
-            show_list_add(out, at->sentence);
+        if (at->run == s->run && at->proven == proven && at->absent == absent)
+            show_list_add(&names, at->sentence);
+    return show_list_text(&names);
 }
 
 static struct problems find_problems(const struct scene *s)
@@ -481,8 +486,7 @@ static struct problems find_problems(const struct scene *s)
     struct problems p = {.command = ""};
     size_t first = s->h->n;
 
-    if (*elsewhere)
-        add_problem(&p, elsewhere);
+    add_problem(&p, elsewhere);
     for (size_t i; (i = next_of(s, has_failed, told)) < s->h->n; told[i] = true) {
         first = first < s->h->n ? first : i;
         add_problem(&p, problem_text(s, i));
@@ -490,10 +494,8 @@ static struct problems find_problems(const struct scene *s)
     for (size_t i = 0; i < s->h->matrices.n; i++)
         if (s->h->matrices.all[i].run == s->run)
             add_matrix(s, &s->h->matrices.all[i], &p);
-    for (const struct sibling *at = s->h->siblings.all; at < s->h->siblings.all + s->h->siblings.n;
-         at++)
-        if (at->run == s->run && at->proven)
-            add_problem(&p, at->sentence);
+    add_problem(&p, siblings_text(s, true, false));
+    add_problem(&p, siblings_text(s, true, true));
     for (size_t i = 0; i < s->h->n; i++)
         if (!told[i] && *line(s, i)->behind.place && line(s, i)->behind.proven) {
             first = first < s->h->n || p.n ? first : i;
@@ -524,7 +526,8 @@ static const char *suspects(const struct scene *s)
             show_list_add(&names, pool_text(s->pool, "%s (%s)", matrix_looks_slow_text(s->r, m),
                                             title_of(s, m)));
     }
-    add_unproven_siblings(s, &names);
+    if (*siblings_text(s, false, false))
+        show_list_add(&names, siblings_text(s, false, false));
     add_unproven_places(s, told, &names);
     for (size_t i; (i = next_of(s, is_low_undecided, told)) < s->h->n; told[i] = true)
         show_list_add(&names, pool_text(s->pool, "%s, %s of its limit", test_name(s, i),
@@ -606,7 +609,8 @@ static const char *health_text(const struct scene *s, const struct problems *p)
         return pool_text(s->pool, "%s in %s", show_count(s->pool, p->n, "problem"),
                          measured ? tests : show_count(s->pool, s->h->n, "test"));
     if (!measured)
-        return "nothing was measured on this machine";
+        return s->h->n ? "nothing was measured on this machine"
+                       : "no test is among these rows: the report lists them";
     if (!judged)
         return pool_text(s->pool,
                          "no problem seen in %s, none of which has a limit to be judged by", tests);
@@ -661,7 +665,7 @@ static void answer_unknown(const struct scene *s)
                          s->h->unheaded);
     if (*s->h->no_gpu)
         text = pool_text(s->pool, "%s%s%s", text, *text ? "; " : "",
-                         headlines_no_gpu_text(s->pool, s->h));
+                         shortened(s, headlines_no_gpu_text(s->pool, s->h)));
     if (*text)
         document_answer(s->d, "Not tested", "", TONE_NONE, text);
 }

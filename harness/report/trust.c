@@ -432,8 +432,8 @@ static void advise(const struct answer *s, const struct trust *t)
 static const char *launch_count(const struct answer *s, const struct trust *t)
 {
     return t->fewest_launches < t->most_launches
-               ? pool_text(s->pool, "%zu to %zu launches", t->fewest_launches, t->most_launches)
-               : pool_text(s->pool, "%zu launches", t->launches);
+               ? pool_text(s->pool, "%zu to %zu repetitions", t->fewest_launches, t->most_launches)
+               : pool_text(s->pool, "%zu repetitions", t->launches);
 }
 
 /* To two digits. A loss beyond a grade's bound never reads as that bound. */
@@ -462,9 +462,7 @@ static const char *trust_cases(const struct answer *s, const struct trust *t)
 
     if (t->single == t->cases)
         return cases;
-    return is_of_single(t) ? ""
-                           : pool_text(s->pool, "%s%s of %s", is_of_few(t) ? "" : "median of ",
-                                       cases, launch_count(s, t));
+    return is_of_single(t) ? "" : pool_text(s->pool, "%s, %s", cases, launch_count(s, t));
 }
 
 void trust_answer(struct report *r, const struct comparisons *q, size_t run, struct document *d)

@@ -512,6 +512,16 @@ static struct problems find_problems(const struct scene *s)
 
 /* ---- what is not proven, and what is not known */
 
+/* "Memory, triad, 41 % of its limit" */
+static const char *low_text(const struct scene *s, const struct headline_run *at, const char *name)
+{
+    const char *why = at->verdict.machine_changed;
+
+    return pool_text(s->pool, "%s, %s of its limit%s%s", name,
+                     document_percent(s->pool, at->point->percent), why ? ": " : "",
+                     why ? shortened(s, why) : "");
+}
+
 /* "a, b and 5 more" of what looks slow or low: a single repetition, or an interval that is too wide,
  * proves nothing. */
 static const char *suspects(const struct scene *s)
@@ -530,8 +540,7 @@ static const char *suspects(const struct scene *s)
         show_list_add(&names, siblings_text(s, false, false));
     add_unproven_places(s, told, &names);
     for (size_t i; (i = next_of(s, is_low_undecided, told)) < s->h->n; told[i] = true)
-        show_list_add(&names, pool_text(s->pool, "%s, %s of its limit", test_name(s, i),
-                                        document_percent(s->pool, line(s, i)->point->percent)));
+        show_list_add(&names, low_text(s, line(s, i), test_name(s, i)));
     return show_list_text(&names);
 }
 
@@ -598,7 +607,7 @@ static bool is_of_jobs(const struct scene *s, const struct problems *p)
 /* "no problem in 22 tests: 12 are normal by their limit"; of what was not measured here nothing is known. */
 static const char *health_text(const struct scene *s, const struct problems *p)
 {
-    size_t judged = count_where(s, is_judged), measured = count_where(s, is_measured_value);
+    size_t judged = count_where(s, is_judged), measured = count_where(s, is_measured_value), normal;
     const char *tests = show_count(s->pool, measured, "test"), *text;
 
     if (is_all_skipped(s))
@@ -614,11 +623,11 @@ static const char *health_text(const struct scene *s, const struct problems *p)
     if (!judged)
         return pool_text(s->pool,
                          "no problem seen in %s, none of which has a limit to be judged by", tests);
-    text = pool_text(s->pool, "no problem in %s: %zu of %zu that have a limit %s normal", tests,
-                     count_where(s, is_normal), judged, judged == 1 ? "is" : "are");
-    return count_where(s, is_normal) < judged
-               ? pool_text(s->pool, "%s, the others are not decided", text)
-               : text;
+    normal = count_where(s, is_normal);
+    text = pool_text(s->pool, "no problem in %s: %zu of %zu with a limit %s normal", tests, normal,
+                     judged, judged == 1 ? "is" : "are");
+    return normal < judged ? pool_text(s->pool, "%s, %zu not decided", text, judged - normal)
+                           : text;
 }
 
 static void answer_health(const struct scene *s, const struct problems *p)

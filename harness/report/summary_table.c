@@ -54,8 +54,8 @@ static const char *word_of(struct pool *pool, const struct headline_run *at)
                 at->verdict.kind == VERDICT_NOT_MEASURED;
 
     if (*at->behind.place && at->verdict.tone != TONE_BAD)
-        return pool_text(pool, "%s: %s", at->behind.place,
-                         at->behind.proven ? "slow" : "looks slow");
+        return pool_text(pool, "%s: %s", at->behind.proven ? "slow" : "looks slow",
+                         at->behind.place);
     return told                     ? at->verdict.word
            : at->verdict.two_levels ? "two levels"
            : is_noisy(at->point)    ? "noisy"
@@ -194,7 +194,8 @@ static void show_gpus(const struct shown *s)
         }
         struct show_scale scale = show_scale(s->pool, at->point->value, at->best->unit);
         struct cell *row = document_row(g.table);
-        row[0] = cell_text(pool_text(s->pool, "%s %s, %s", h->label, at->what, scale.unit));
+        row[0] = cell_text(pool_text(s->pool, "%s %s, %s%s", h->label, at->what, scale.unit,
+                                     show_origin(s->pool, at->point->origin)));
         for (size_t k = 0; k < n; k++)
             if (column_of(&g, names[k]))
                 row[column_of(&g, names[k])] =
@@ -203,12 +204,22 @@ static void show_gpus(const struct shown *s)
     }
 }
 
+/* " (simulated)" where any of it is. */
+static const char *origin_of(const struct shown *s, const struct matrix *m)
+{
+    for (size_t i = 0; i < m->n * m->n; i++)
+        if (matrix_has_value(&m->cells[i]) && *show_origin(s->pool, m->cells[i].point->origin))
+            return show_origin(s->pool, m->cells[i].point->origin);
+    return "";
+}
+
 static void show_matrix(const struct shown *s, const struct matrix *m)
 {
     struct show_scale scale = show_scale(s->pool, m->high, m->unit);
     struct document_table *table;
 
-    table = document_table(s->d, heads_of(s->pool, scale.unit, m->ends, m->n), m->n + 1);
+    const char *unit = pool_text(s->pool, "%s%s", scale.unit, origin_of(s, m));
+    table = document_table(s->d, heads_of(s->pool, unit, m->ends, m->n), m->n + 1);
     for (size_t from = 0; from < m->n; from++) {
         struct cell *row = document_row(table);
 
@@ -219,7 +230,7 @@ static void show_matrix(const struct shown *s, const struct matrix *m)
 
             row[to + 1] = matrix_has_value(cell)
                               ? value_cell(s->pool, cell->point->value * scale.factor, marked)
-                              : cell_text("-");
+                              : cell_text(cell->c ? "n/a" : "-");
         }
     }
 }

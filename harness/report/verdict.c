@@ -223,7 +223,7 @@ static const char *levels_text(struct pool *pool, const struct report_point *p, 
 
 /* By how much, and by what, the interval beside it and the ledger of noise say. */
 #define NOISY     "noisy: launches ended before their interval was as narrow as asked"
-#define DISTURBED "disturbed while it ran: see Trust"
+#define DISTURBED "disturbed while it ran: see Noise"
 
 static void add_noise(struct pool *pool, const struct report_point *p, const char *unit,
                       struct verdict *v)

@@ -174,7 +174,7 @@ static void see_folder(struct planted *p, const char *path)
     p->answers = text_of(answers, 80);
     p->table = text_of(table, 80);
     check_lines(answers, 80, 19);
-    check_lines(answers, 60, 24);
+    check_lines(answers, 60, 28);
     report_release(&r);
 }
 
@@ -514,7 +514,7 @@ TEST_WITH(the_slow_gpu_is_looked_at_and_not_the_best, set_up, tear_down)
     assert_says(p->answers,
                 "1 problem in 1 test|cuda:2, of the median of 4: GPU memory, triad|(0.56): ECC "
                 "errors|plumb memory --device cuda:2 --size 1\n");
-    assert_says(p->table, "median of 4|90.0 GB/s|cuda:2: slow\n|!normal");
+    assert_says(p->table, "median of 4|90.0 GB/s|slow: cuda:2\n|!normal");
 }
 
 TEST_WITH(reference_runs_have_an_answer, set_up, tear_down)

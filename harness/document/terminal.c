@@ -261,8 +261,12 @@ static void print_header(const struct pen *p, const struct document_table *t,
         const char *name = t->columns[i].name;
         size_t n, next, width = c->widths[i];
 
-        if (!width || !*name)
+        if (!width)
             continue;
+        if (!*name) { /* no blanks at the end of a line */
+            pad += width + GAP;
+            continue;
+        }
         n = take(name, width, &next);
         if (t->columns[i].number)
             pad += width - wrap_columns(name, n);

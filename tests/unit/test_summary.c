@@ -5,6 +5,7 @@
 #include "tests/unit/unit.h"
 
 #include "harness/decide/decide.h"
+#include "harness/report/show.h"
 #include "tests/unit/told_run.h"
 
 /* Two minutes, on a machine of these threads. */
@@ -515,6 +516,31 @@ TEST_WITH(the_slow_gpu_is_looked_at_and_not_the_best, set_up, tear_down)
                 "1 problem in 1 test|cuda:2, of the median of 4: GPU memory, triad|(0.56): ECC "
                 "errors|plumb memory --device cuda:2 --size 1\n");
     assert_says(p->table, "median of 4|90.0 GB/s|slow: cuda:2\n|!normal");
+}
+
+/* By three digits, in the unit that leaves them from 1 to 999. */
+TEST(values_have_the_unit_that_suits_them)
+{
+    static const struct {
+        double value;
+        const char *unit, *shown;
+    } cases[] = {{4308, "GB/s", "4.31 TB/s"},   {0.0325, "TFLOP/s", "32.5 GFLOP/s"},
+                 {0.2056, "us", "206 ns"},      {16801, "ms", "16.8 s"},
+                 {5e5, "s", "500000 s"},        {13933, "samples/s", "13.9 ksamples/s"},
+                 {999.7, "MB/s", "1.00 GB/s"},  {0.5, "samples/s", "0.500 samples/s"},
+                 {0.0004, "GB/s", "400 kB/s"},  {12345, "apples", "12345 apples"},
+                 {-2000, "MB/s", "-2.00 GB/s"}, {0, "GB/s", "0 GB/s"}};
+    struct pool pool = {NULL};
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct show_scale scale = show_scale(&pool, cases[i].value, cases[i].unit);
+        const char *shown =
+            pool_text(&pool, "%s %s", show_short(&pool, cases[i].value * scale.factor), scale.unit);
+
+        if (strcmp(shown, cases[i].shown) != 0)
+            fail_msg("%g %s is shown as %s", cases[i].value, cases[i].unit, shown);
+    }
+    pool_release(&pool);
 }
 
 TEST_WITH(reference_runs_have_an_answer, set_up, tear_down)

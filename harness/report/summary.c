@@ -235,11 +235,6 @@ static void answer_run(const struct scene *s)
 
 /* ---- what is wrong */
 
-static bool is_no_verdict(const struct headline_run *at)
-{
-    return at->verdict.tone == TONE_NONE;
-}
-
 static const char *shortened(const struct scene *s, const char *text)
 {
     size_t n = strlen(text);
@@ -348,7 +343,7 @@ static const char *problem_text(const struct scene *s, size_t i)
         what = *lost->text ? lost->text : at->verdict.word;
         why = own ? at->point->reason : lost->first->points[s->run].reason;
     } else {
-        what = at->verdict.look && !is_kind(at, VERDICT_ABOVE)
+        what = is_kind(at, VERDICT_SLOW)
                    ? shortened(s, at->verdict.look)
                    : pool_text(s->pool, "%s of its limit%s",
                                document_percent(s->pool, at->point->percent),
@@ -384,10 +379,12 @@ static size_t next_of(const struct scene *s, bool (*is)(const struct headline_ru
     return found;
 }
 
-/* A slow pair or host is told by its matrix. */
+/* A slow pair or host is told by its matrix, and a slow GPU with all of its tests. */
 static bool is_problem(const struct headline_run *at)
 {
-    return !is_no_verdict(at) && !at->by_matrix;
+    bool told = at->by_matrix || (*at->behind.place && at->behind.proven);
+
+    return at->verdict.tone != TONE_NONE && !(told && is_kind(at, VERDICT_SLOW));
 }
 
 static bool is_low_undecided(const struct headline_run *at)
@@ -439,16 +436,25 @@ static const char *place_text(const struct scene *s, size_t first, bool *told)
             behind_text(s, i, strcmp(pipe, s->h->all[i].pipe) != 0 ? s->h->all[i].pipe : ""));
         pipe = s->h->all[i].pipe;
     }
-    return pool_text(s->pool, "%s, of the median of %zu: %s%s%s", at->behind.place, at->alike,
+    return pool_text(s->pool, "%s is behind the median of %zu: %s%s%s", at->behind.place, at->alike,
                      show_list_text(&names), *why ? ": " : "", shortened(s, why));
 }
 
-static void add_unproven_places(const struct scene *s, bool *told, struct show_list *out)
+static void add_test(const struct scene *s, size_t i, const char *text, struct problems *p)
 {
+    if (!p->n)
+        p->command = command_of(s, &s->h->all[i]);
+    add_problem(p, text);
+}
+
+static void add_places(const struct scene *s, bool proven, struct problems *p)
+{
+    bool *told = pool_alloc(s->pool, s->h->n + 1, sizeof(*told));
+
     for (size_t i = 0; i < s->h->n; i++)
         if (!told[i] && *line(s, i)->behind.place && !has_failed(line(s, i)) &&
-            !line(s, i)->behind.proven)
-            show_list_add(out, place_text(s, i, told));
+            line(s, i)->behind.proven == proven)
+            add_test(s, i, place_text(s, i, told), p);
 }
 
 static const char *title_of(const struct scene *s, const struct matrix *m)
@@ -482,31 +488,19 @@ static const char *siblings_text(const struct scene *s, bool proven, bool absent
 static struct problems find_problems(const struct scene *s)
 {
     bool *told = pool_alloc(s->pool, s->h->n + 1, sizeof(*told));
-    const char *elsewhere = wrong_elsewhere(s);
     struct problems p = {.command = ""};
-    size_t first = s->h->n;
 
-    add_problem(&p, elsewhere);
-    for (size_t i; (i = next_of(s, has_failed, told)) < s->h->n; told[i] = true) {
-        first = first < s->h->n ? first : i;
-        add_problem(&p, problem_text(s, i));
-    }
+    add_problem(&p, wrong_elsewhere(s));
+    for (size_t i; (i = next_of(s, has_failed, told)) < s->h->n; told[i] = true)
+        add_test(s, i, problem_text(s, i), &p);
     for (size_t i = 0; i < s->h->matrices.n; i++)
         if (s->h->matrices.all[i].run == s->run)
             add_matrix(s, &s->h->matrices.all[i], &p);
     add_problem(&p, siblings_text(s, true, false));
     add_problem(&p, siblings_text(s, true, true));
-    for (size_t i = 0; i < s->h->n; i++)
-        if (!told[i] && *line(s, i)->behind.place && line(s, i)->behind.proven) {
-            first = first < s->h->n || p.n ? first : i;
-            add_problem(&p, place_text(s, i, told));
-        }
-    for (size_t i; (i = next_of(s, is_problem, told)) < s->h->n; told[i] = true) {
-        first = first < s->h->n || p.n ? first : i;
-        add_problem(&p, problem_text(s, i));
-    }
-    if (first < s->h->n && !*elsewhere)
-        p.command = command_of(s, &s->h->all[first]);
+    add_places(s, true, &p);
+    for (size_t i; (i = next_of(s, is_problem, told)) < s->h->n; told[i] = true)
+        add_test(s, i, problem_text(s, i), &p);
     return p;
 }
 
@@ -522,35 +516,41 @@ static const char *low_text(const struct scene *s, const struct headline_run *at
                      why ? shortened(s, why) : "");
 }
 
-/* "a, b and 5 more" of what looks slow or low: a single repetition, or an interval that is too wide,
- * proves nothing. */
-static const char *suspects(const struct scene *s)
+/* What looks slow or low: a single repetition, or an interval that is too wide, proves nothing. */
+static struct problems find_suspects(const struct scene *s)
 {
-    struct show_list names = {.pool = s->pool, .max = NAMED_MAX, .parts = "; "};
     bool *told = pool_alloc(s->pool, s->h->n + 1, sizeof(*told));
+    struct problems p = {.command = ""};
 
     for (size_t i = 0; i < s->h->matrices.n; i++) {
         const struct matrix *m = &s->h->matrices.all[i];
 
         if (m->run == s->run && m->looks_slow)
-            show_list_add(&names, pool_text(s->pool, "%s (%s)", matrix_looks_slow_text(s->r, m),
-                                            title_of(s, m)));
+            add_problem(
+                &p, pool_text(s->pool, "%s (%s)", matrix_looks_slow_text(s->r, m), title_of(s, m)));
     }
-    if (*siblings_text(s, false, false))
-        show_list_add(&names, siblings_text(s, false, false));
-    add_unproven_places(s, told, &names);
+    add_problem(&p, siblings_text(s, false, false));
+    add_places(s, false, &p);
     for (size_t i; (i = next_of(s, is_low_undecided, told)) < s->h->n; told[i] = true)
-        show_list_add(&names, low_text(s, line(s, i), test_name(s, i)));
-    return show_list_text(&names);
+        add_problem(&p, low_text(s, line(s, i), test_name(s, i)));
+    return p;
 }
 
 static void answer_suspects(const struct scene *s)
 {
-    const char *text = suspects(s);
+    struct problems p = find_suspects(s);
 
-    if (*text)
-        document_answer(s->d, "Not proven", "looks slow", TONE_LOW,
-                        pool_text(s->pool, "%s; to confirm: a higher --repeat", text));
+    for (size_t i = 0; i < p.n && i < NAMED_MAX; i++)
+        if (i)
+            document_answer_more(s->d, p.texts[i], "");
+        else
+            document_answer(s->d, "Not proven", "looks slow", TONE_LOW, p.texts[i]);
+    if (p.n)
+        document_answer_more(
+            s->d,
+            pool_text(s->pool, "%sto confirm: a higher --repeat",
+                      p.n > NAMED_MAX ? pool_text(s->pool, "and %zu more; ", p.n - NAMED_MAX) : ""),
+            "");
 }
 
 static bool is_normal(const struct headline_run *at)

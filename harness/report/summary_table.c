@@ -256,8 +256,8 @@ static void show_matrices(const struct shown *s)
             shown++;
         }
     if (more)
-        document_paragraph(s->d, pool_text(s->pool, "%s more: see the report",
-                                           show_count(s->pool, more, "matrix")));
+        document_paragraph(s->d, pool_text(s->pool, "%s: see the report",
+                                           show_count(s->pool, more, "more table")));
 }
 
 void summary_places(struct report *r, const struct headlines *h, struct document *d)

@@ -249,7 +249,6 @@ struct bench_experiment {
  *               compute_ms both passes of the whole model over the batch, on one rank alone; empty:
  *                          not known
  *               update     none, or what updates the parameters; update_ms: how long that takes
- *               ps         parameter servers, which a forecast does not know
  */
 enum bench_part_of {
     JOB_NONE,

@@ -108,8 +108,7 @@ struct bench {
      * -errno. */
     int (*begin)(struct point *pt);
     /* Not required. Is the data right? 0; -EBADMSG: wrong data (say what by point_reason()); any
-     * other -errno: failed. -ESTALE: failed, and what was sampled is no value of what it is called, so
-     * that rows have none. Not timed. */
+     * other -errno: failed. Not timed. */
     int (*check)(struct point *pt);
     /* Not required. Writes pt->evidence: what carried the bytes. Called after sampling. */
     int (*evidence)(struct point *pt);

@@ -111,8 +111,6 @@ static void measure(struct runner *r, struct point *pt, struct outcome *oc)
         point_reason(pt, oc->err, "sampling failed: %s", strerror(-oc->err));
     if (!oc->err && r->b->check)
         oc->check_error = r->b->check(pt);
-    if (oc->check_error == -ESTALE)
-        oc->err = oc->check_error;
     if (pt->elsewhere) {
         /* Other processes tell at the end. */
         gpu_ledger_add_same(&oc->gpu, &pt->elsewhere->same);

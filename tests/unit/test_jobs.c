@@ -7,9 +7,9 @@
 #include "tests/unit/unit.h"
 #include "tests/unit/verdict_said.h"
 
-static const char *const params[] = {
-    "model", "ranks", "bucket",        "overlap",   "nodes",     "rank",   "part",   "ps",
-    "dp",    "batch", "micro_batches", "simulated", "transport", "buffer", "update", "compute_ms"};
+static const char *const params[] = {"model",     "ranks",     "bucket", "overlap", "nodes",
+                                     "rank",      "part",      "dp",     "batch",   "micro_batches",
+                                     "simulated", "transport", "buffer", "update",  "compute_ms"};
 #define N_PARAMS (sizeof(params) / sizeof(*params))
 #define BUCKETS  3
 

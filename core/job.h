@@ -2,7 +2,7 @@
 /*
  * A whole job among the rows of a benchmark: how fast it is, what bounds it, and which of the other
  * ways that were measured are ways to do the same. What these are, the benchmark says (struct
- * bench_job, bench_bound and bench_advice). Pure functions, for a benchmark's own table as for the report of a run.
+ * bench_job, bench_bound and bench_advice). Pure functions, for the report of a run.
  *
  *   the job     of each value of job.by, of its cases at the most of job.at, the first one: what comes
  *               behind it are other ways. If that one failed, no other way takes its place: it is the

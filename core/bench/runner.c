@@ -379,10 +379,9 @@ static int run_all(struct runner *r, size_t points)
         if (r->common->repeats > 1)
             rng_shuffle_u32(&rng, order, points);
         for (size_t i = 0; !err && i < points && !*r->cancel; i++)
-            err = run_point(r, r->point = order[i]);
+            err = run_point(r, order[i]);
     }
     row_print_table_end(r->out, &r->table);
-    runner_jobs_say(r->jobs, r->b, r->out);
     r->result->interrupted = *r->cancel != 0;
     free(chosen);
     free(order);
@@ -434,13 +433,11 @@ int runner_run(const struct bench *b, struct opts *o, const struct bench_common 
     r.proto.bench = b;
     r.proto.common = common;
     r.proto.cancel = cancel;
-    r.jobs = common->csv || common->json ? NULL : runner_jobs_new(b);
     int err = common->planned ? 0 : refuse_values(&r, points);
     if (!err)
         err = open_samples(&r);
     if (!err)
         err = run_all(&r, points);
-    runner_jobs_free(r.jobs);
     int lost = r.samples_out ? stream_finish(r.samples_out) : 0;
     if (lost)
         fprintf(stderr, "plumb-%s: samples in '%s' are not complete: %s\n", b->name,

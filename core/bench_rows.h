@@ -312,8 +312,6 @@ struct bench_job {
     const char *at;         /* "+ranks", or "-ranks": the least; NULL: any */
     const char *on, *thing; /* a column and what it counts: "ranks", "rank". NULL: not told */
     const char
-        *scaled; /* the row beside it, in percent, of what is left of perfect scaling; NULL */
-    const char
         *stated; /* behind a simulated rate: what is not measured in it. NULL: all is simulated */
     const char *stated_where; /* simulated cases of which that holds; NULL: all. Of others all is */
     double gain;              /* in percent of its time: no way to save less is advised */

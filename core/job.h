@@ -44,14 +44,14 @@ struct job_way {
 
 struct job {
     const struct bench_job *rule;
-    size_t row;                        /* of its rate; of a job without a value: of what failed */
-    size_t failed;                     /* the row of the job that failed; rows->n: it did not */
-    const char *name;                  /* its value of rule->by */
-    const struct bench_bound *bound;   /* NULL: no share is known */
-    double share;                      /* of the time, in percent */
-    double lost;                       /* all shares but the rest, in percent; NaN: none is known */
-    bool stated;                       /* if it is simulated, rule->stated says what of it is */
-    double scaled;                     /* the row of rule->scaled, in percent; NaN: none */
+    size_t row;                      /* of its rate; of a job without a value: of what failed */
+    size_t failed;                   /* the row of the job that failed; rows->n: it did not */
+    const char *name;                /* its value of rule->by */
+    const struct bench_bound *bound; /* NULL: no share is known */
+    double share;                    /* of the time, in percent */
+    double lost;                     /* all shares but the rest, in percent; NaN: none is known */
+    bool stated;                     /* if it is simulated, rule->stated says what of it is */
+    double scaled; /* rate for each of rule->at, in percent of that at the least of it; NaN: none */
     struct job_way ways[JOB_WAYS_MAX]; /* with a value */
     size_t n_ways;
 };

@@ -193,7 +193,6 @@ static int setup(struct point *pt)
     const struct step_params *p = pt->params;
     struct step_work *w = pt->bench_state;
 
-    w->chosen = true;
     w->begun = false;
     w->samples = 0;
     w->shares.n = 0;
@@ -268,7 +267,7 @@ static int check(struct point *pt)
     struct step_work *w = pt->bench_state;
     int err = session_end(w->ranks.session);
 
-    values_finish(pt, w, err != 0);
+    values_finish(pt, w);
     return err ? point_reason(pt, err, "%s", session_error(w->ranks.session)) : 0;
 }
 
@@ -277,7 +276,6 @@ static void close_bench(struct point *ctx)
     struct step_work *w = ctx->bench_state;
 
     ranks_leave(&w->ranks);
-    values_forget_jobs(w);
     if (raw_end(w))
         fprintf(stderr, "plumb-step: what --raw wrote is not complete\n");
     free(w->layers);
@@ -304,8 +302,6 @@ static bool wanted(struct point *pt)
     w->n = (unsigned)p->ranks;
     bool can = !make_spec(pt, w);
     pt->reason[0] = 0;
-    if (can)
-        values_note_job(w, p);
     return can;
 }
 

@@ -184,88 +184,9 @@ static double add_blocks(struct figure *f, const double *values, size_t n)
     return stats_median(medians, blocks);
 }
 
-size_t values_efficiency(const double *base, size_t n_base, const double *rates, size_t n,
-                         double percent[VALUES_BLOCKS])
-{
-    size_t blocks = n < n_base ? n : n_base;
-
-    blocks = blocks < VALUES_BLOCKS ? blocks : VALUES_BLOCKS;
-    for (size_t i = 0; i < blocks; i++)
-        percent[i] =
-            100 * block_median(rates, n, blocks, i) / block_median(base, n_base, blocks, i);
-    return blocks;
-}
-
 static double samples_of(const struct step_work *w)
 {
     return (double)w->spec.batch * step_dp(&w->spec);
-}
-
-struct step_base *values_base(struct step_work *w, const struct step_params *p)
-{
-    struct step_params params = {0};
-
-    memcpy(&params, p, sizeof(params)); /* they are compared as bytes */
-    params.ranks = 0;
-    for (size_t i = 0; i < w->n_bases; i++)
-        if (!memcmp(&params, &w->bases[i].params, sizeof(params))) /* NOLINT: gaps are 0 */
-            return &w->bases[i];
-    return NULL;
-}
-
-void values_forget_jobs(struct step_work *w)
-{
-    for (size_t i = 0; i < w->n_bases; i++)
-        free(w->bases[i].rates);
-    free(w->bases);
-    w->bases = NULL;
-    w->n_bases = 0;
-}
-
-void values_note_job(struct step_work *w, const struct step_params *p)
-{
-    if (w->chosen)
-        values_forget_jobs(w);
-    w->chosen = false;
-    struct step_base *base = values_base(w, p);
-
-    if (!base) {
-        base = ARRAY_ADD(w->bases, w->n_bases);
-        *base = (struct step_base){.ranks = (unsigned)p->ranks};
-        memcpy(&base->params, p, sizeof(*p));
-        base->params.ranks = 0;
-    }
-    if (p->ranks < base->ranks)
-        base->ranks = (unsigned)p->ranks;
-}
-
-void values_keep_base(struct step_base *base, const double *rates, size_t n)
-{
-    free(base->rates);
-    base->rates = n ? xmemdup(rates, n * sizeof(*rates)) : NULL;
-    base->n = n;
-}
-
-/* Against the smallest job of this launch: samples a second of a rank, in percent. */
-static void add_efficiency(struct point *pt, struct step_work *w, bool wrong)
-{
-    struct step_base *base = values_base(w, pt->params);
-    double rates[STEP_SAMPLES], percent[VALUES_BLOCKS];
-
-    if (!base)
-        return;
-    for (size_t i = 0; i < w->shares.n; i++)
-        rates[i] = samples_of(w) * 1e9 / (w->shares.step_ns[i] * w->n);
-    if (w->n <= base->ranks) {
-        values_keep_base(base, rates, wrong ? 0 : w->shares.n);
-        return;
-    }
-    if (!base->n)
-        return;
-    struct figure *f = point_figure(pt, "efficiency", "percent");
-    size_t n = values_efficiency(base->rates, base->n, rates, w->shares.n, percent);
-    for (size_t i = 0; i < n; i++)
-        figure_value(f, percent[i]);
 }
 
 static struct figure *add_figure(struct point *pt, const struct step_work *w, const char *metric,
@@ -515,7 +436,7 @@ static void add_memory(struct point *pt, const struct step_work *w)
     }
 }
 
-void values_finish(struct point *pt, struct step_work *w, bool wrong)
+void values_finish(struct point *pt, struct step_work *w)
 {
     const struct collective_report *told = session_report(w->ranks.session, 0);
     bool timed = w->spec.compute == STEP_TIMED;
@@ -534,7 +455,6 @@ void values_finish(struct point *pt, struct step_work *w, bool wrong)
     add_compute(pt, w);
     add_update(pt, w);
     add_memory(pt, w);
-    add_efficiency(pt, w, wrong);
     if (w->n > 1)
         add_blocks(point_figure(pt, "exposed", "percent"), w->shares.exposed, w->shares.n);
     if (w->spec.pp > 1)

@@ -32,14 +32,6 @@ struct step_shares {
     size_t n;
 };
 
-/* The smallest job of the sweep, for the scaling of those that differ from it in ranks alone. */
-struct step_base {
-    struct step_params params; /* ranks are 0 */
-    unsigned ranks;
-    double *rates; /* samples a second of a rank, when last measured */
-    size_t n;      /* 0: it was not measured yet, or its data were wrong */
-};
-
 struct step_work {      /* pt->bench_state: outlives the points */
     struct ranks ranks; /* first: ranks_evidence() */
     struct step_spec spec;
@@ -55,9 +47,6 @@ struct step_work {      /* pt->bench_state: outlives the points */
      * kept */
     double *waits_ms;
     struct step_shares shares;
-    struct step_base *bases; /* values_forget_jobs() frees them */
-    size_t n_bases;
-    bool chosen; /* all jobs of the sweep are noted */
     const char *backend;
     FILE *raw;    /* NULL: none is kept */
     unsigned job; /* of the sweep: counted from 1, in the order in which they are measured */
@@ -77,11 +66,6 @@ double values_compute_ns(const struct step_shares *s);
 /* Communication makes no compute faster. So where slowdowns are below 0, beyond their interval, something else slowed
  * down what ran alone, and nothing is known of them. */
 bool values_was_disturbed(const double *slowdown, size_t n);
-/* Rates of a job over those of another, in percent: so many values, whose median and interval are
- * the ratio's. Both jobs' rates, in the order of time, are medians of blocks of samples, and each
- * value is one block's over one block's of the other, so that the interval has what both vary by. */
-size_t values_efficiency(const double *base, size_t n_base, const double *rates, size_t n,
-                         double percent[VALUES_BLOCKS]);
 /* What a step must move over the links of nodes, whatever the algorithms: bytes each way, and of all
  * nodes together. */
 struct step_traffic {
@@ -94,16 +78,7 @@ int values_traffic(const struct step_spec *spec, const struct step_layer *layers
  * nothing. *named: the node whose own links take longest. */
 double values_network_ns(const struct step_traffic *t, const double *gbps, unsigned nodes,
                          unsigned *named);
-/* Of each job of a sweep, before the first is measured: the one with the fewest ranks is the base of
- * those that are the same else. */
-void values_note_job(struct step_work *w, const struct step_params *p);
-/* NULL: there is none. */
-struct step_base *values_base(struct step_work *w, const struct step_params *p);
-/* Keeps the rates of a job that is a base, in samples a second; n 0: it has none. */
-void values_keep_base(struct step_base *base, const double *rates, size_t n);
-void values_forget_jobs(struct step_work *w);
-/* Limit, figures and columns: after session_end(). `wrong`: the job failed its check. Then it is the base
- * of no other. */
-void values_finish(struct point *pt, struct step_work *w, bool wrong);
+/* Limit, figures and columns: after session_end(). */
+void values_finish(struct point *pt, struct step_work *w);
 
 #endif

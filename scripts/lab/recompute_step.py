@@ -208,7 +208,7 @@ def check_limit(job, row):
         print(f"BAD   limit of {' '.join(job.same[1:])}: {row['limit']}, computed again {wanted:.9g}")
 
 
-def check_row(job, row, bases, told):
+def check_row(job, row, told):
     metric, ns = row["metric"], [job.whole(s) for s in job.samples]
     rank = int(row["rank"]) if row["rank"] else None
 
@@ -237,11 +237,6 @@ def check_row(job, row, bases, told):
         check(job, row, job.moved() / 1e6)
     elif metric == "memory" and row["part"] in job.kept():
         check(job, row, job.kept()[row["part"]] / 1e6)
-    elif metric == "efficiency":
-        base = bases[job.same]
-        rates = [[job_.batch * job_.dp / job_.ranks / job_.whole(s) for s in job_.samples] for job_ in (base, job)]
-        n = min(64, *map(len, rates))
-        check(job, row, statistics.median(100 * b / a for a, b in zip(*(blocks(r, n) for r in rates))))
     elif metric == "waited":
         check(job, row, of_blocks([(job.waits(s, rank) + job.of("pipe", s, rank)) / 1e6 for s in job.samples]))
     elif metric == "sent":
@@ -277,12 +272,11 @@ def run(options, compute):
         bad += 1
         print(f"BAD   {compute} {options}: {len(failed)} rows have no value, {len(firsts)} jobs, {len(raws)} told: {failed[0]['reason'] if failed else ''}")
         return
-    bases, before = {}, bad
+    before = bad
     for begin, end, raw in zip(firsts, firsts[1:] + [len(rows)], raws):
         job = Job(rows[begin], raw)
-        bases.setdefault(job.same, job)
         for row in rows[begin:end]:
-            check_row(job, row, bases, samples[begin])
+            check_row(job, row, samples[begin])
         over, left = check_sum(job)
         print(f"{'good' if bad == before else 'BAD '}  {compute:7} {options} ({job.ranks} ranks): {end - begin} rows of {len(job.samples)} samples; compute "
               f"and waits are {over:.3f} of a rank's step at most, and {left:.3f} at least")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The interval of a job's efficiency, against the truth of two made-up jobs; and what a step's bytes need of the links between nodes. */
+/* What a step's bytes need of the links between nodes, and what its rows say of its time. */
 #include "benches/step/work.h"
 #include "tests/unit/unit.h"
 #include "tests/unit/wires.h"
@@ -7,53 +7,6 @@
 #include "benches/step/run.h"
 #include "core/rng.h"
 #include "core/stats.h"
-
-#define JOBS 400
-
-/* A rate whose median is known: symmetric, or with a tail of slow steps. */
-static void fill(struct rng *rng, double *rates, size_t n, double median, bool tail)
-{
-    for (size_t i = 0; i < n; i++) {
-        double x = rng_normal(rng);
-        rates[i] = median / (1 + .05 * (tail && x > 0 ? 3 * x : x));
-    }
-}
-
-/* Of so many pairs of jobs, one of half the rate of the other: how often the interval of a row has 50 %. Few samples may have
- * none; from 50 on all have. */
-static double covered(size_t n_base, size_t n, bool tail)
-{
-    static double base[STEP_SAMPLES], rates[STEP_SAMPLES];
-    double percent[VALUES_BLOCKS];
-    unsigned inside = 0, told = 0;
-    struct rng rng;
-
-    rng_seed(&rng, n_base + n);
-    for (unsigned i = 0; i < JOBS; i++) {
-        struct median_ci ci;
-        fill(&rng, base, n_base, 400, tail);
-        fill(&rng, rates, n, 200, tail);
-        size_t values = values_efficiency(base, n_base, rates, n, percent);
-        assert_int_equal(stats_ci_samples(percent, values, .95, &ci), 0);
-        told += !isnan(ci.low);
-        inside += ci.low <= 50 && ci.high >= 50;
-    }
-    assert_true(told == JOBS || (fmin((double)n, (double)n_base) < 50 && told > JOBS / 2));
-    return (double)inside / told;
-}
-
-/* The base was measured, too: with few samples it varies more than the other job. */
-TEST(test_interval_covers_the_truth)
-{
-    static const size_t jobs[][2] = {{160, 160}, {40, 400}, {20, 25}};
-    for (size_t i = 0; i < sizeof(jobs) / sizeof(*jobs); i++)
-        for (int tail = 0; tail < 2; tail++) {
-            double share = covered(jobs[i][0], jobs[i][1], tail);
-            if (share < .92)
-                fail_msg("%zu and %zu samples: the interval covers %.3f", jobs[i][0], jobs[i][1],
-                         share);
-        }
-}
 
 /* Four blocks of 1000 numbers each, whose products take 1000 operations; 100 numbers of a sample go from one to the next, and as
  * many are summed over tensor-parallel ranks. */
@@ -160,36 +113,6 @@ TEST(test_compute_that_was_slower_alone_was_disturbed)
                  values_was_disturbed(about, 0));
     assert_false(
         values_was_disturbed((const double[]){-.5}, 1)); /* within what clocks of cores do */
-}
-
-/* The smallest job of its own bucket, however many there are. Wrong data are no base, and do not leave the one before in its place. */
-TEST(test_each_of_many_jobs_has_a_base)
-{
-    enum { JOBS_OF_SWEEP = 200 };
-    static struct step_work w;
-    const double rates[] = {5, 6, 7};
-    struct step_params p = {.model = "x"};
-    for (p.bucket = 1; p.bucket <= JOBS_OF_SWEEP; p.bucket++)
-        for (p.ranks = 4; p.ranks > p.bucket % 2; p.ranks--)
-            values_note_job(&w, &p);
-    assert_int_equal(w.n_bases, JOBS_OF_SWEEP);
-    for (p.bucket = 1; p.bucket <= JOBS_OF_SWEEP; p.bucket++) {
-        struct step_base *base = values_base(&w, &p);
-        assert_int_equal(base->ranks, 1 + p.bucket % 2);
-        values_keep_base(base, rates, p.bucket % 4);
-    }
-    for (p.bucket = 1; p.bucket <= JOBS_OF_SWEEP; p.bucket++) {
-        struct step_base *base = values_base(&w, &p);
-        assert_int_equal(base->n, p.bucket % 4);
-        assert_true(base->n < 3 || base->rates[2] == 7);
-        values_keep_base(base, NULL, 0);
-        assert_int_equal(base->n, 0);
-    }
-    assert_null(values_base(&w, &p));
-    w.chosen = true; /* the next sweep, perhaps of another command line */
-    values_note_job(&w, &p);
-    assert_int_equal(w.n_bases, 1);
-    values_forget_jobs(&w);
 }
 
 /* Of two ranks, the times of the one that ends last are the step's. Then two stages, of 1000 ns: the first computes

@@ -29,7 +29,6 @@ static void close_session(struct point *ctx)
     struct copy_session *session = ctx->bench_state;
 
     ceilings_release(&session->ceilings);
-    ceilings_release(&session->nodes);
     /* The other end waits for this one, also where all points were refused before they had anything to ask. */
     if (pair_kind(&session->pair) != PAIR_NONE && !session->remote &&
         !(ctx->cancel && *ctx->cancel))
@@ -97,10 +96,6 @@ static const char *const copy_injects[] = {"none", "corrupt", NULL};
     .arg = "nodeN|cuda:N|cuda:all|cuda:peer", .make_default = place_all_nodes, .parse = read_end,  \
     .expand = place_words_of_nodes
 
-/* ... and whatever `more` asks of them. */
-#define TWO_GPUS(more)                                                                             \
-    "source=" PLACES_OF_GPUS " destination=" PLACES_OF_GPUS " source!=@destination" more           \
-    " | source=" COPY_ALL " destination=" COPY_ALL more
 #define HOST_AND_GPU                                                                               \
     "source=" PLACES_OF_HOST " destination=" PLACES_OF_GPUS " | source=" PLACES_OF_GPUS            \
     " destination=" PLACES_OF_HOST

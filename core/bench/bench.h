@@ -142,9 +142,11 @@ struct gpu_elsewhere {
 struct point {
     const struct bench *bench;
     const struct bench_common *common;
-    const void *params; /* the benchmark's own struct, with this point's values */
-    void *state;        /* setup's own; NULL at setup */
-    void *bench_state;  /* the same in all points */
+    const void *params;              /* the benchmark's own struct, with this point's values */
+    const struct opt_values *values; /* the same as texts, of its own options: use point_refuse() */
+    const size_t *pick;
+    void *state;       /* setup's own; NULL at setup */
+    void *bench_state; /* the same in all points */
     struct series series[SAMPLER_SERIES_MAX];
     size_t n_series;
     uint64_t repeat;      /* which time this point is measured in this process, from 1 */
@@ -211,6 +213,15 @@ int point_gpu_failed(struct point *pt, struct gpu *gpu, int err);
  * setup can `return point_reason(...)`. */
 int point_reason(struct point *pt, int err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* What options cannot be together, and what to take instead. */
+struct bench_rule {
+    const char *when; /* a condition on options: core/condition.h */
+    const char *why;
+};
+/* By the first of the rules that holds for this point: -EOPNOTSUPP with its reason. 0: none does. A
+ * NULL `when` ends them. */
+int point_refuse(struct point *pt, const struct bench_rule *rules);
 
 /* Adds a series with these values and returns it. */
 struct series *point_series(struct point *pt, const char *metric, const char *unit,

@@ -263,6 +263,14 @@ int point_reason(struct point *pt, int err, const char *format, ...)
     return err;
 }
 
+int point_refuse(struct point *pt, const struct bench_rule *rules)
+{
+    for (; rules->when; rules++)
+        if (opt_holds(pt->bench->options, pt->values, pt->pick, rules->when))
+            return point_reason(pt, -EOPNOTSUPP, "%s", rules->why);
+    return 0;
+}
+
 struct series *point_series(struct point *pt, const char *metric, const char *unit, double quantity)
 {
     if (pt->n_series == SAMPLER_SERIES_MAX || !units_find(unit)) {

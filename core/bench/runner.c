@@ -189,6 +189,8 @@ static int run_point(struct runner *r, size_t index)
         return -EINVAL;
     }
     pt.params = params;
+    pt.values = own_values(r);
+    pt.pick = pick;
     pt.origin = r->b->origin ? r->b->origin : "measured";
     pt.repeat = r->repeat;
     pt.sample_ns = r->b->sample_ns;
@@ -246,6 +248,8 @@ static bool is_wanted(struct runner *r, size_t index)
         return true;
     void *params = xcalloc(1, r->b->params_size);
     pt.params = params;
+    pt.values = own_values(r);
+    pt.pick = pick;
     pick_values(r, index, pick);
     bool yes = opts_apply(r->o, r->b->options, pick, params) || r->b->wanted(&pt);
     keep_loaded(&r->proto, &pt);
@@ -308,6 +312,8 @@ static bool is_possible(struct runner *r, size_t index, char *why, size_t len)
 
     pick_values(r, index, pick);
     pt.params = params;
+    pt.values = own_values(r);
+    pt.pick = pick;
     if (opts_apply(r->o, r->b->options, pick, params))
         err = point_reason(&pt, -EINVAL, "%s", r->o->error);
     if (!err)

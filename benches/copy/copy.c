@@ -86,7 +86,6 @@ static int setup(struct point *pt)
 static const char *const copy_metrics[] = {"bandwidth", "latency", "load-latency", NULL};
 static const char *const copy_accesses[] = {"on", "off", NULL};
 static const char *const copy_handles[] = {"none", "fabric", "multicast", NULL};
-static const char *const copy_pairs[] = {"all", "sampled", NULL};
 static const char *const copy_injects[] = {"none", "corrupt", NULL};
 
 #define AT(field)   .offset = offsetof(struct copy_params, field)
@@ -189,11 +188,6 @@ static const struct opt options[] = {
      .letter = 's',
      OPT_NUMBER(OPT_SIZE, OPT_SWEPT, size, "8,1K,64K,1M,16M,256M", 1, 0),
      .help = "size of one message"},
-    {.name = "pairs",
-     OPT_WORD(OPT_SWEEP, pairs, "all", copy_pairs),
-     .scope = &pairs,
-     .help = "pairs of GPUs in a sweep. sampled: of more than 8 GPUs, each with its neighbours and "
-             "with the one half-way round"},
     {.name = "inject",
      OPT_WORD(OPT_HIDDEN, inject, "none", copy_injects),
      .help = "for tests: spoil the data"},

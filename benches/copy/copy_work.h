@@ -54,7 +54,7 @@ extern const char *const copy_memories[];
 extern const char *const copy_ops[];
 
 struct copy_params {
-    int engine, direction, memory, metric, op, access, handle, pairs, inject;
+    int engine, direction, memory, metric, op, access, handle, inject;
     const char *source, *destination, *together;
     uint64_t size;
     struct pair_params meet;
@@ -83,8 +83,7 @@ int copy_peer_end(const struct copy_params *p);
 /* What runs copies between these ends: the GPU's code where an end is one. */
 const struct device_work *copy_work_of(const struct place ends[2]);
 
-/* Is this point's combination worth a measurement in a sweep? Not: a GPU and itself, pairs of GPUs
- * outside of the sample that was asked for. */
+/* Is this point's combination worth a measurement in a sweep? Not: a GPU and itself. */
 bool copy_wanted(struct point *pt);
 
 /* A series of `bytes` in GB/s, or where the point is about latency in us. */

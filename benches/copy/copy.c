@@ -222,9 +222,5 @@ const struct bench bench = {
     .backends = gpus_say,
     .possible = possible,
     .setup = setup,
-    .sample = work_sample,
-    .check = work_check,
-    .evidence = work_evidence,
-    .teardown = work_teardown,
     .sample_ns = BENCH_SAMPLE_DEFAULT,
 };

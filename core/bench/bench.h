@@ -101,7 +101,7 @@ struct bench {
      * run here, a skipped row (say why by point_reason()); any other -errno: a failed row. teardown
      * is called in every case. */
     int (*setup)(struct point *pt);
-    /* Required. The timed thing: see sampler_fn; pt->n_series times in ns. No branch on options in
+    /* Required, as teardown, unless setup hands the point on: work_setup(). The timed thing: see sampler_fn; pt->n_series times in ns. No branch on options in
      * here. */
     int (*sample)(struct point *pt, uint64_t inner, uint64_t *ns);
     /* Not required. Called when the warm-up is over, before the first sample that counts. 0 or
@@ -158,7 +158,7 @@ struct point {
     bool untimed;         /* the work is done and checked, but its times are not to be used */
     bool enough;          /* sample may set it: no further ones are wanted */
     const char *origin;   /* "measured", unless the benchmark or the device says otherwise */
-    const struct device_work *work; /* see work_setup() */
+    const struct device_work *work; /* the hooks: the benchmark's, or as work_setup() set them */
     char columns[BENCH_COLUMNS_MAX][128];
     struct {
         char name[40], value[64];
@@ -300,11 +300,7 @@ struct device_work {
     void (*teardown)(struct point *pt);
 };
 
-/* For a benchmark's own hooks: setup takes the table on, the others follow pt->work. */
+/* For a benchmark's own setup, which hands the point on: all further hooks are that table's. */
 int work_setup(struct point *pt, const struct device_work *work);
-int work_sample(struct point *pt, uint64_t inner, uint64_t *ns);
-int work_check(struct point *pt);
-int work_evidence(struct point *pt);
-void work_teardown(struct point *pt);
 
 #endif

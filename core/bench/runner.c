@@ -46,7 +46,7 @@ static int sample_point(void *arg, uint64_t inner, uint64_t *ns)
 {
     struct point *pt = arg;
 
-    return pt->bench->sample(pt, inner, ns);
+    return pt->work->sample(pt, inner, ns);
 }
 
 /* The warm-up is over: a GPU is watched from here, as other processes watch theirs. */
@@ -109,8 +109,8 @@ static void measure(struct runner *r, struct point *pt, struct outcome *oc)
         oc->err = -EINTR;
     if (oc->err && !pt->reason[0])
         point_reason(pt, oc->err, "sampling failed: %s", strerror(-oc->err));
-    if (!oc->err && r->b->check)
-        oc->check_error = r->b->check(pt);
+    if (!oc->err && pt->work->check)
+        oc->check_error = pt->work->check(pt);
     if (pt->elsewhere) {
         /* Other processes tell at the end. */
         gpu_ledger_add_same(&oc->gpu, &pt->elsewhere->same);
@@ -118,8 +118,8 @@ static void measure(struct runner *r, struct point *pt, struct outcome *oc)
         if (pt->elsewhere->disturbed[0])
             evidence_add(oc->disturbed, sizeof(oc->disturbed), "%s", pt->elsewhere->disturbed);
     }
-    if (!oc->err && r->b->evidence)
-        r->b->evidence(pt);
+    if (!oc->err && pt->work->evidence)
+        pt->work->evidence(pt);
     if (!oc->err && pt->watch && *gpu_watch_blind(pt->watch))
         evidence_add(pt->evidence, sizeof(pt->evidence), "GPU not watched: %s",
                      gpu_watch_blind(pt->watch));
@@ -193,6 +193,10 @@ static int run_point(struct runner *r, size_t index)
     pt.pick = pick;
     pt.origin = r->b->origin ? r->b->origin : "measured";
     pt.repeat = r->repeat;
+    pt.work = &(struct device_work){.sample = r->b->sample,
+                                    .check = r->b->check,
+                                    .evidence = r->b->evidence,
+                                    .teardown = r->b->teardown};
     pt.sample_ns = r->b->sample_ns;
     pt.min_samples = r->common->min_samples;
     pt.max_samples = r->common->max_samples;
@@ -217,7 +221,8 @@ static int run_point(struct runner *r, size_t index)
     if (!oc.err)
         runner_emit_figures(r, &pt, pick, &oc);
     figures_release(&pt);
-    r->b->teardown(&pt);
+    if (pt.work->teardown)
+        pt.work->teardown(&pt);
     samples_release(&oc.samples);
     free(params);
     return 0;

@@ -50,21 +50,12 @@ static const struct opt_scope rdma_streams = {
 static const struct opt_scope rdma_rates = {"transport=rdma pattern=bandwidth,rate",
                                             "RDMA bandwidth and rate"};
 
-/* *value is an int: near, far or a number. */
 static int parse_node(const char *text, void *value, char *error, size_t len)
 {
-    uint64_t number;
+    static const struct place_word words[] = {
+        {"near", NET_NODE_NEAR}, {"far", NET_NODE_FAR}, {NULL, 0}};
 
-    if (!strcmp(text, "near") || !strcmp(text, "far")) {
-        *(int *)value = text[0] == 'n' ? NET_NODE_NEAR : NET_NODE_FAR;
-        return 0;
-    }
-    if (units_parse_u64(text, &number) || number > 65535) {
-        snprintf(error, len, "'%s' is not near, far or a node's number", text);
-        return -EINVAL;
-    }
-    *(int *)value = (int)number;
-    return 0;
+    return place_parse_word(text, words, value, error, len);
 }
 
 static const struct opt options[] = {

@@ -101,8 +101,8 @@ struct bench {
      * run here, a skipped row (say why by point_reason()); any other -errno: a failed row. teardown
      * is called in every case. */
     int (*setup)(struct point *pt);
-    /* Required, as teardown, unless setup hands the point on: work_setup(). The timed thing: see sampler_fn; pt->n_series times in ns. No branch on options in
-     * here. */
+    /* Required, as teardown, unless setup hands the point on: work_setup(). The timed thing: see
+     * sampler_fn; pt->n_series times in ns. No branch on options in here. */
     int (*sample)(struct point *pt, uint64_t inner, uint64_t *ns);
     /* Not required. Called when the warm-up is over, before the first sample that counts. 0 or
      * -errno. */

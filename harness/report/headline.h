@@ -98,8 +98,8 @@ struct headline_run {
     const char *what;
     /* measured cases that it is the best of: the more, the luckier is the best */
     size_t candidates;
-    size_t alike;           /* places that it is the median of; under 2: there are no others */
-    bool by_matrix;         /* it is slow for pairs or hosts that its matrix names */
+    size_t alike;   /* places that it is the median of; under 2: there are no others */
+    bool by_matrix; /* it is slow for pairs or hosts that its matrix names */
     struct {
         const char *place; /* of those that are alike the one behind the others; "": none */
         double ratio;      /* of their median, below 1 */

@@ -14,7 +14,9 @@
 const char *show_short(struct pool *pool, double value)
 {
     double size = fabs(value);
-    int digits = size == 0 || size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2 - (int)floor(log10(size * 1.0005));
+    int digits = size == 0 || size >= 99.95 ? 0
+                 : size >= 9.995            ? 1
+                                            : 2 - (int)floor(log10(size * 1.0005));
 
     return isnan(value) || digits > 6 || size >= 1e7 ? document_number(pool, value)
                                                      : pool_text(pool, "%.*f", digits, value);

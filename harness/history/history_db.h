@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The history of runs, in one SQLite file (results/history.db): what each case's value was in each
- * run, its spread, and what the run was. Made on first use; safe with several writers at once (WAL
- * where the file system has it, a busy wait, one transaction a run); a writer that is killed leaves
- * no half of a run. WAL is taken on file systems of this machine alone: over a network it would
- * damage the file. The run folders may be deleted afterwards.
+ * run, its spread, and what the run was. Made on first use; safe with several writers at once (a
+ * busy wait, one transaction a run); a writer that is killed leaves no half of a run. The run
+ * folders may be deleted afterwards.
  *
  * Of some runs of a machine and suite (HISTORY_WHOLE_RUNS) the rows themselves are kept, too, so
  * that later runs can be held against them as against their folders, with everything that makes

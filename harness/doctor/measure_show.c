@@ -43,10 +43,10 @@ const char *measure_text(const struct measurement *m, char *text, size_t len)
     double least = m->more_is_better ? -high : low, most = m->more_is_better ? -low : high;
 
     snprintf(text, len, "%s: %s%s to %s", m->cause->lost,
-             low > 0              ? ""
-             : high < 0           ? "no cost, "
-             : measure_decides(m) ? "no cost seen, "
-                                  : "inconclusive, ",
+             low > 0      ? ""
+             : high < 0   ? "no cost, "
+             : m->decides ? "no cost seen, "
+                          : "inconclusive, ",
              growth_text(least, from), growth_text(most, to));
     return text;
 }

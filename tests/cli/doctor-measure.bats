@@ -58,7 +58,7 @@ def ratio(turn):
     return outer / inner if turn["first"] == "with" else inner / outer
 
 def share(m):
-    r = statistics.median(ratio(t) for t in m["turns"])
+    r = statistics.geometric_mean(ratio(t) for t in m["turns"])
     assert abs(r - m["ratio"]) < 1e-6 * r, (r, m["ratio"])
     return r - 1 if m["of_time"] else 1 - r
 
@@ -75,15 +75,15 @@ need_dial() {
 
 @test "a planted loss of a fifth is priced, of a rate and of a time" {
     need_dial
-    measure dial-low,dial-late
+    measure dial-low,dial-late --measure-width 20%
     check '
 low, late = measured
 assert low["check"] == "dial-low" and late["check"] == "dial-late", measured
 for m, truth in ((low, .2), (late, .25)):
     assert m["state"] == "done" and len(m["turns"]) == 7, m
     near(share(m), truth, 1e-6)
-    near(m["share_low"], truth, 1e-6)
-    near(m["share_high"], truth, 1e-6)
+    # of two figures alone it is not known how they are rounded
+    assert truth - .15 < m["share_low"] < truth < m["share_high"] < truth + .15, m
 assert not low["of_time"] and late["of_time"]
 assert low["command"] == "plumb dial --speed 80, against --speed 100", low["command"]'
     grep -q '^plumb doctor: .* 2 causes .* 14 times' "$err"
@@ -91,7 +91,7 @@ assert low["command"] == "plumb dial --speed 80, against --speed 100", low["comm
 
 @test "a variable of the environment is a cause: one side lacks it, and it is there again after that" {
     need_dial
-    DIAL_BRAKE=25 measure dial-brake,dial-low
+    DIAL_BRAKE=25 measure dial-brake,dial-low --measure-width 20%
     check '
 low, brake = sorted(measured, key=lambda m: m["check"], reverse=True)
 near(share(brake), .25, 1e-6)

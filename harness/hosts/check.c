@@ -16,6 +16,7 @@
 #include "harness/document/document.h"
 #include "harness/hosts/end.h"
 #include "harness/hosts/launcher.h"
+#include "harness/machine/fact.h"
 #include "harness/table.h"
 
 /* ---- Telling what hosts answered ---- */
@@ -42,11 +43,10 @@ const char *check_network(const json_t *network, char *text, size_t len)
 static const char *networks_text(struct pool *pool, const struct host *h)
 {
     const char *text = "";
-    size_t shown = 0, more = 0, i;
-    const json_t *network;
+    size_t shown = 0, more = 0;
     char one[200];
 
-    json_array_foreach (h->networks, i, network) {
+    FACT_EACH (h->networks, network) {
         if (!*check_network(network, one, sizeof(one)))
             continue;
         if (shown == NETWORKS_SHOWN)
@@ -128,11 +128,8 @@ static void say_problem(const struct plan *plan, const struct host *h, const cha
 /* Is the address one of those that the host said it has? */
 static bool has_address(const struct host *h, const char *address)
 {
-    const json_t *network, *own;
-    size_t i, k;
-
-    json_array_foreach (h->networks, i, network)
-        json_array_foreach (json_object_get(network, "addresses"), k, own)
+    FACT_EACH (h->networks, network)
+        FACT_EACH (json_object_get(network, "addresses"), own)
             if (address && !strcmp(json_string_value(own), address))
                 return true;
     return false;

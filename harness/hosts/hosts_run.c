@@ -8,6 +8,7 @@
 #include "core/alloc.h"
 #include "harness/hosts/hosts.h"
 #include "harness/hosts/launcher.h"
+#include "harness/machine/fact.h"
 
 #define WAIT_NS 20000000000ull
 
@@ -204,10 +205,7 @@ static const char *text_of(const json_t *meta, const char *key)
 
 static int add_from_meta(struct hosts_run *run, const json_t *list)
 {
-    const json_t *one;
-    size_t i;
-
-    json_array_foreach (list, i, one) {
+    FACT_EACH (list, one) {
         const char *name = text_of(one, "name");
         json_int_t slots = json_integer_value(json_object_get(one, "slots"));
         if (!name)

@@ -57,29 +57,6 @@ static bool errors_of(struct exam *x, const json_t *device)
 /* Fast devices ask for more at a time where they may: 512 bytes is the specification's default. */
 #define READ_BYTES 512
 
-static bool request_of(struct exam *x, const json_t *device)
-{
-    double bytes;
-
-    if (!exam_number(x, device, "max_read_request_bytes", &bytes))
-        return false;
-    if (bytes < READ_BYTES)
-        exam_found(x, "it reads memory in requests of %.0f bytes", bytes);
-    return true;
-}
-
-/* The kernel switches it off where the processor is known to suffer from it. */
-static bool ordering_of(struct exam *x, const json_t *device)
-{
-    bool relaxed;
-
-    if (!exam_flag(x, device, "relaxed_ordering", &relaxed))
-        return false;
-    if (!relaxed)
-        exam_found(x, "relaxed ordering is switched off: its writes wait for each other");
-    return true;
-}
-
 /* ---- GPUs and adapters */
 
 /* An adapter of InfiniBand, or one with an RDMA device; not one whose ports are known to be down. */
@@ -221,7 +198,9 @@ const struct exam_check exam_pcie[] = {
      .metal = true,
      .which = is_no_disk,
      .each = EXAM_DEVICES,
-     .judge_one = request_of},
+     .fact = "max_read_request_bytes",
+     .below = READ_BYTES,
+     .found = "it reads memory in requests of {max_read_request_bytes} bytes"},
     {.id = "relaxed-ordering",
      .question = "May the writes of adapters overtake each other?",
      .seen = "device control register in the configuration space: root only",
@@ -233,7 +212,10 @@ const struct exam_check exam_pcie[] = {
      .metal = true,
      .which = is_adapter,
      .each = EXAM_DEVICES,
-     .judge_one = ordering_of},
+     .fact =
+         "relaxed_ordering", /* the kernel switches it off where the processor suffers from it */
+     .bad = "false",
+     .found = "relaxed ordering is switched off: its writes wait for each other"},
     {.id = "gpu-adapter",
      .question = "Has each GPU an RDMA adapter on its own socket, and below its switch as others?",
      .seen = "places on the PCI bus, numa_node of each PCI function",

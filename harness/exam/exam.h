@@ -120,6 +120,12 @@ struct exam_check {
     bool (*which)(const json_t *one); /* NULL: all */
     bool (*judge_one)(struct exam *x, const json_t *one);
     const struct exam_event *events; /* or */
+    /* or one fact, of what is judged or of the machine: */
+    const char *fact;
+    const char *bad, *good; /* patterns, with '|' between, that it fits, or none of which it fits:
+                               "never"; "true" and "false" are a flag's */
+    double below;           /* or a number that is less */
+    const char *found;      /* then the sentence, as of exam_fill() */
 };
 
 struct exam_area {
@@ -208,6 +214,8 @@ const json_t *exam_get(struct exam *x, const json_t *object, const char *path);
 double exam_value(struct exam *x, const json_t *object, const char *path, double other);
 /* The same, but null, absent or of another type adds an unknown with the reason: NULL, or false. */
 const json_t *exam_fact(struct exam *x, const json_t *object, const char *path);
+/* The same of a fact that NVML alone knows: where there is no NVML, that is the reason. */
+const json_t *exam_nvml(struct exam *x, const json_t *gpu, const char *path);
 const char *exam_text(struct exam *x, const json_t *object, const char *path);
 bool exam_number(struct exam *x, const json_t *object, const char *path, double *value);
 bool exam_flag(struct exam *x, const json_t *object, const char *path, bool *value);

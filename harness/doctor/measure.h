@@ -83,9 +83,6 @@ void measure_turns(struct measurement *m, const struct measure_rule *rule, measu
 /* The share that is lost with the cause: of a rate 1 - ratio, of a time ratio - 1 (it grows by so
  * much). False: not known. */
 bool measure_share(const struct measurement *m, double *low, double *high);
-/* "memory bandwidth: 20.3 % less to 19.8 % less", "memory bandwidth: no cost seen, 1 % less to 1 %
- * more", or why there is none. */
-const char *measure_text(const struct measurement *m, char *text, size_t len);
 /* With all turns, so that it can be calculated again. A new object, or NULL. */
 json_t *measure_json(const struct measurement *m);
 /* Is it the price of what was found on this subject? That of a variable is of no other one. */

@@ -97,20 +97,12 @@ static bool is_below_one_switch(const json_t *pair)
 /* Is a GPU below the switch of the adapter; or of one of the same board, but another? */
 static bool serves_a_gpu(const struct exam *x, const char *nic, bool another)
 {
-    static const char *const ids[] = {"vendor_id", "device_id", "subsystem_device_id"};
     const json_t *own = exam_device(x, nic);
 
-    FACT_EACH (exam_peek(x, "proximity"), pair) {
-        const json_t *other = exam_device(x, fact_name(pair, "nic"));
-        bool alike = own && other;
-
-        if (!is_below_one_switch(pair) || fact_is(pair, "nic", nic) == another)
-            continue;
-        for (size_t k = 0; alike && k < sizeof(ids) / sizeof(*ids); k++)
-            alike = *fact_name(own, ids[k]) && fact_is(other, ids[k], fact_name(own, ids[k]));
-        if (alike || !another)
+    FACT_EACH (exam_peek(x, "proximity"), pair)
+        if (is_below_one_switch(pair) && fact_is(pair, "nic", nic) != another &&
+            (!another || exam_same_board(own, exam_device(x, fact_name(pair, "nic")))))
             return true;
-    }
     return false;
 }
 

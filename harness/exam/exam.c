@@ -300,6 +300,17 @@ bool exam_is_gpu(const json_t *device)
     return fact_is(device, "kind", "gpu");
 }
 
+bool exam_same_board(const json_t *a, const json_t *b)
+{
+    static const char *const ids[] = {"vendor_id", "device_id", "subsystem_vendor_id",
+                                      "subsystem_device_id"};
+
+    for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++)
+        if (!*fact_name(a, ids[i]) || !fact_is(b, ids[i], fact_name(a, ids[i])))
+            return false;
+    return true;
+}
+
 bool exam_is_hardware(const json_t *device)
 {
     return fact_fits("physical|passthrough|sriov-vf", fact_name(device, "nature"));

@@ -365,6 +365,8 @@ const json_t *exam_nic(const struct exam *x, const char *name);
 /* Is the PCI function an adapter; a GPU? */
 bool exam_is_nic(const json_t *device);
 bool exam_is_gpu(const json_t *device);
+/* Are both functions known to be of one board? One device id is sold as boards of several rates. */
+bool exam_same_board(const json_t *a, const json_t *b);
 /* Is a device, or its interface, in hardware: "physical", "passthrough" or "sriov-vf"? */
 bool exam_is_hardware(const json_t *device);
 bool exam_is_active(const json_t *port);

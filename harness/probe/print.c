@@ -45,7 +45,8 @@ const char *print_count(struct print *p, const json_t *object, const char *key, 
                      fact_integer(object, key, 0) == 1 ? "" : "s");
 }
 
-const char *print_joined(struct print *p, const json_t *list)
+/* The texts of a list with blanks between; "?" where there are none. */
+static const char *print_joined(struct print *p, const json_t *list)
 {
     const char *text = "";
 

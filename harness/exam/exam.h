@@ -26,6 +26,7 @@
  *        }
  *
  *     with the row's .subject = "processor", .judge = judge_boost, and .remedy = "echo 1 >...".
+ *     Where one fact decides, the row says which, and no judge is needed: .fact, .bad and .found.
  *
  *  4. A machine of tests/machines with the fault, without it, and without the fact stands in
  *     tests/unit/exam_faults.txt: test_exam_faults.c fails without them.

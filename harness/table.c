@@ -252,8 +252,31 @@ void table_keep(struct table *t, const bool *keep)
     t->n_rows = n;
 }
 
+size_t table_add_row(struct table *t)
+{
+    static char empty[] = "";
+    size_t end = t->n_rows ? t->ends[t->n_rows - 1] : t->header_end;
+
+    t->cells = xrealloc(t->cells, (t->n_rows + 1) * t->n_columns * sizeof(*t->cells));
+    for (size_t i = 0; i < t->n_columns; i++)
+        t->cells[t->n_rows * t->n_columns + i] = empty;
+    *ARRAY_ADD(t->ends, t->n_rows) = end;
+    return t->n_rows - 1;
+}
+
+void table_set(struct table *t, size_t row, const char *column, const char *text)
+{
+    size_t i = table_column(t, column);
+
+    if (i != TABLE_NO_COLUMN)
+        t->cells[row * t->n_columns + i] = *ARRAY_ADD(t->set, t->n_set) = xstrdup(text);
+}
+
 void table_release(struct table *t)
 {
+    for (size_t i = 0; i < t->n_set; i++)
+        free(t->set[i]);
+    free(t->set);
     free(t->columns);
     free(t->cells);
     free(t->ends);

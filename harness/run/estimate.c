@@ -10,6 +10,7 @@
 
 #include "core/alloc.h"
 #include "core/units.h"
+#include "harness/machine/fact.h"
 #include "harness/run/run.h"
 #include "harness/store/run_folder.h"
 #include "harness/text.h"
@@ -17,13 +18,6 @@
 #define RUNS_MAX 64 /* that are looked at, the newest ones */
 
 /* ---- The last run of the suite ---- */
-
-static bool says(const json_t *meta, const char *member, const char *text)
-{
-    const char *value = json_string_value(json_object_get(meta, member));
-
-    return value && !strcmp(value, text);
-}
 
 struct seen {
     char *path;
@@ -42,12 +36,11 @@ static bool is_like(const char *path, const struct estimate_of *of)
 {
     json_t *meta = NULL;
     char error[512];
-    bool like = !run_folder_meta(path, &meta, error, sizeof(error)) &&
-                says(meta, "state", "complete") && says(meta, "suite", of->suite) &&
-                says(meta, "processes", of->processes) &&
-                !run_meta_same(meta, error, sizeof(error)) &&
-                (!json_is_string(json_object_get(meta, "only")) ||
-                 (of->only && says(meta, "only", of->only)));
+    bool like =
+        !run_folder_meta(path, &meta, error, sizeof(error)) && fact_is(meta, "state", "complete") &&
+        fact_is(meta, "suite", of->suite) && fact_is(meta, "processes", of->processes) &&
+        !run_meta_same(meta, error, sizeof(error)) &&
+        (!json_is_string(fact_at(meta, "only")) || (of->only && fact_is(meta, "only", of->only)));
 
     json_decref(meta);
     return like;

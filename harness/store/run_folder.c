@@ -13,8 +13,8 @@
 
 #include "core/alloc.h"
 #include "core/row.h"
-#include "core/text.h"
 #include "core/units.h"
+#include "harness/machine/fact.h"
 #include "harness/plan/plan.h"
 #include "harness/text.h"
 
@@ -224,96 +224,41 @@ static int check_columns(const struct table *rows, const char *path, struct erro
 
 /* ---- Launches that ended and whose rows are not all there ---- */
 
-/* What is known of such a launch without its rows; "" for the rest. */
-static void print_lost_cell(FILE *out, const struct run_folder *run, const struct plan_line *l,
-                            const char *bench, const char *column, bool is_parameter)
+/* The row of such a launch, with what is known of it. */
+static void add_lost_row(const struct run_folder *run, struct run_bench *b,
+                         const struct plan_line *l)
 {
     static const char *const of_plan[] = {"case", "repeat", "from", "to", "hosts"};
-    const json_t *machine = json_object_get(run->meta, "machine");
-    const char *host =
-        json_string_value(json_object_get(json_object_get(machine, "host"), "hostname"));
-    const char *name = json_string_value(json_object_get(run->meta, "run"));
-    char reason[256], value[256];
-    size_t len;
+    size_t row = table_add_row(&b->rows), len;
+    char text[256];
 
+    for (size_t i = 0; i < table_column(&b->rows, "metric"); i++) { /* parameters stand before it */
+        const char *column = b->rows.columns[i];
+        const char *given =
+            argument_value(table_text(&run->plan, l->line, "arguments"), column, &len);
+
+        if (!given || memchr(given, ',', len))
+            continue;
+        snprintf(text, sizeof(text), "%.*s", (int)len, given);
+        table_set(&b->rows, row, column, text);
+    }
     for (size_t i = 0; i < sizeof(of_plan) / sizeof(*of_plan); i++)
-        if (!strcmp(column, of_plan[i])) {
-            csv_print(out, table_text(&run->plan, l->line, column));
-            return;
-        }
-    snprintf(reason, sizeof(reason),
-             "its rows are missing: %s.csv has %" PRIu64 " of %" PRIu64
-             "; plumb run --resume measures it again",
-             bench, l->found, l->promised);
+        table_set(&b->rows, row, of_plan[i], table_text(&run->plan, l->line, of_plan[i]));
     if (l->found > l->promised)
-        snprintf(reason, sizeof(reason),
+        snprintf(text, sizeof(text),
                  "%s.csv has %" PRIu64 " rows of it, and plan.csv promises %" PRIu64
                  "; plumb run --resume measures it again",
-                 bench, l->found, l->promised);
-    const struct {
-        const char *column, *text;
-    } known[] = {{"status", "failed"},
-                 {"reason", reason},
-                 {"origin", "measured"},
-                 {"run", name ? name : ""},
-                 {"host", host ? host : ""}};
-    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
-        if (!strcmp(column, known[i].column)) {
-            csv_print(out, known[i].text);
-            return;
-        }
-    const char *given = argument_value(table_text(&run->plan, l->line, "arguments"), column, &len);
-    if (!is_parameter || !given || memchr(given, ',', len))
-        return;
-    snprintf(value, sizeof(value), "%.*s", (int)len, given);
-    csv_print(out, value);
-}
-
-static bool lacks_rows(const struct run_bench *b, const struct plan_lines *launches)
-{
-    for (size_t i = 0; i < launches->n; i++)
-        if (!strcmp(launches->all[i].bench, b->name) && is_lost(&launches->all[i]))
-            return true;
-    return false;
-}
-
-static int parse_with_lost(struct run_folder *run, struct run_bench *b,
-                           const struct plan_lines *launches, struct error e)
-{
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    struct table with = {0};
-
-    if (!out)
-        alloc_fail(BUFSIZ);
-    for (size_t i = 0; i < b->rows.n_columns; i++) {
-        csv_print(out, b->rows.columns[i]);
-        fputc(i + 1 < b->rows.n_columns ? ',' : '\n', out);
-    }
-    for (size_t i = 0; i < b->rows.n_rows * b->rows.n_columns; i++) {
-        csv_print(out, b->rows.cells[i]);
-        fputc((i + 1) % b->rows.n_columns ? ',' : '\n', out);
-    }
-    for (size_t i = 0; i < launches->n; i++)
-        if (!strcmp(launches->all[i].bench, b->name) && is_lost(&launches->all[i])) {
-            size_t metric = table_column(&b->rows, "metric"); /* parameters stand before it */
-
-            for (size_t k = 0; k < b->rows.n_columns; k++) {
-                print_lost_cell(out, run, &launches->all[i], b->name, b->rows.columns[k],
-                                k < metric);
-                fputc(k + 1 < b->rows.n_columns ? ',' : '\n', out);
-            }
-        }
-    if (fclose(out))
-        alloc_fail(size);
-    int err = table_parse(b->name, text, size, &with, e.text, e.len);
-    if (!err) {
-        table_release(&b->rows);
-        b->rows = with;
-    }
-    free(text);
-    return err;
+                 b->name, l->found, l->promised);
+    else
+        snprintf(text, sizeof(text),
+                 "its rows are missing: %s.csv has %" PRIu64 " of %" PRIu64
+                 "; plumb run --resume measures it again",
+                 b->name, l->found, l->promised);
+    table_set(&b->rows, row, "reason", text);
+    table_set(&b->rows, row, "status", "failed");
+    table_set(&b->rows, row, "origin", "measured");
+    table_set(&b->rows, row, "run", fact_name(run->meta, "run"));
+    table_set(&b->rows, row, "host", fact_name(run->meta, "machine.host.hostname"));
 }
 
 /* Nobody may take such a launch for one that was not asked for: it has failed, with a row that says
@@ -321,32 +266,29 @@ static int parse_with_lost(struct run_folder *run, struct run_bench *b,
 static int tell_lost(struct run_folder *run, struct run_bench *b, const struct plan_lines *launches,
                      struct error e)
 {
-    size_t state = table_column(&run->plan, "state");
-    int err = 0;
-
-    if (!lacks_rows(b, launches))
-        return 0;
     for (size_t i = 0; i < launches->n; i++) {
         const struct plan_line *l = &launches->all[i];
 
         if (strcmp(l->bench, b->name) != 0 || !is_lost(l))
             continue;
-        run->n_lost_rows += (size_t)l->promised;
-        /* all states are as long */
-        strcpy(run->plan.cells[l->line * run->plan.n_columns + state], "fail");
-    }
-    if (!b->rows.n_columns) {
-        /* A file that lost its header, too, has the columns that are needed. */
-        char text[512] = "";
+        if (!b->rows.n_columns) {
+            /* A file that lost its header, too, has the columns that are needed. */
+            char text[512] = "";
 
-        for (size_t i = 0; needed_columns[i]; i++)
-            snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s", i ? "," : "",
-                     needed_columns[i]);
-        strcat(text, "\n");
-        table_release(&b->rows);
-        err = table_parse(b->name, text, strlen(text), &b->rows, e.text, e.len);
+            for (size_t k = 0; needed_columns[k]; k++)
+                snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s", k ? "," : "",
+                         needed_columns[k]);
+            strcat(text, "\n");
+            table_release(&b->rows);
+            int err = table_parse(b->name, text, strlen(text), &b->rows, e.text, e.len);
+            if (err)
+                return err;
+        }
+        run->n_lost_rows += (size_t)l->promised;
+        table_set(&run->plan, l->line, "state", "fail");
+        add_lost_row(run, b, l);
     }
-    return err ? err : parse_with_lost(run, b, launches, e);
+    return 0;
 }
 
 /* A benchmark whose launches all ended without a row has no file. */

@@ -39,12 +39,6 @@ int table_parse(const char *name, const char *data, size_t size, struct table *t
 int table_parse_tail(const char *name, const char *data, size_t size, struct table *t, int *torn,
                      char *error, size_t len);
 
-/* The same again, but only the rows that want() answers true to are in the table; `cells` are the
- * row's n_columns texts, and t->columns is there already. */
-typedef bool table_want_fn(const struct table *t, char *const *cells, void *arg);
-int table_parse_where(const char *name, const char *data, size_t size, table_want_fn *want,
-                      void *arg, struct table *t, int *torn, char *error, size_t len);
-
 /* Leaves in the table only the rows whose keep[] is set. */
 void table_keep(struct table *t, const bool *keep);
 

@@ -4,8 +4,8 @@
 
 Times follow the latency-bandwidth model exactly but for a seeded noise, so that what the report fits is known.
 
-usage: make-cluster.py DIR [--rows 3|300] [--seed N] [--noise 0.003] [--name NAME]
-         [--slow-host N] [--slow-out N] [--late-rank R] [--two-levels] [--above] [--per-node N]
+usage: make-cluster.py DIR [--rows 3|300] [--seed N] [--noise 0.003]
+         [--slow-host N] [--late-rank R] [--two-levels] [--above] [--per-node N]
 """
 import argparse
 import csv
@@ -95,7 +95,7 @@ class Maker:
                     self.times(dict(backend=backend, transport=transport, op="allreduce", dtype="f32", redop="sum", size="", ranks=ranks,
                                     fill="node", scaling="weak", nodes=ranks, model=model, bucket=mib << 20), us * self.noise(), ranks, 0)
 
-    def links(self, hosts, latency=True):
+    def links(self, hosts):
         for i in range(1, hosts + 1):
             for k in range(1, hosts + 1):
                 if i >= k:
@@ -106,13 +106,11 @@ class Maker:
                 for size in (65536, 2 ** 20):
                     for direction in ("forward", "reverse"):
                         self.case += 1
-                        out = self.options.slow_out in ((i,) if direction == "forward" else (k,))
-                        rate = LINK * (.53 if slow or out else .985) * self.noise() * (1 if size > 65536 else .9)
+                        rate = LINK * (.53 if slow else .985) * self.noise() * (1 if size > 65536 else .9)
                         self.add("net", dict(base, pattern="bandwidth", direction=direction, size=size), "bandwidth", "GB/s", rate, LINK,
                                  "sysfs: eth0")
-                if latency:
-                    self.case += 1
-                    self.add("net", dict(base, pattern="latency", size=8), "latency", "us", 31 * self.noise() * (1.02 if slow else 1))
+                self.case += 1
+                self.add("net", dict(base, pattern="latency", size=8), "latency", "us", 31 * self.noise() * (1.02 if slow else 1))
 
     def make(self):
         if self.options.rows <= 3:
@@ -169,16 +167,14 @@ def main():
     parser.add_argument("--rows", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--noise", type=float, default=.003)
-    parser.add_argument("--name")
     parser.add_argument("--slow-host", type=int)
-    parser.add_argument("--slow-out", type=int)
     parser.add_argument("--late-rank", type=int)
     parser.add_argument("--two-levels", action="store_true")
     parser.add_argument("--launches", type=int, choices=(1, 3), default=1)
     parser.add_argument("--above", action="store_true")
     parser.add_argument("--per-node", type=int, default=1)
     options = parser.parse_args()
-    options.name = options.name or os.path.basename(os.path.normpath(options.folder))
+    options.name = os.path.basename(os.path.normpath(options.folder))
     maker = Maker(options)
     maker.make()
     maker.write()

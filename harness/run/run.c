@@ -3,7 +3,6 @@
 #include "harness/run/run.h"
 
 #include <errno.h>
-#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,30 +64,17 @@ static int fail(const struct run *r, int status)
 
 /* ---- The start of a run: its plan and its folder, new or found ---- */
 
-/* Estimates how long the launches take, by the last run of this suite in results/ or beside this
- * run's folder, and prints it. */
+/* Prints how long the launches are expected to take. */
 static void say_time(struct run *r)
 {
-    const char *own = r->path ? r->path : r->options.out ? r->options.out : "";
-    const char *suite = json_string_value(fact_at(r->meta, "suite"));
-    const char *only = json_string_value(fact_at(r->meta, "only"));
-    char *copy = xstrdup(own), text[ESTIMATE_BYTES];
-    const char *folders[] = {"results", *own ? dirname(copy) : NULL, NULL};
+    char text[ESTIMATE_BYTES];
 
-    suite = suite ? suite : r->suite.name ? r->suite.name : "";
-    estimate_make(&r->estimate, &(struct estimate_of){.benches = &r->benches,
-                                                      .plan = &r->plan,
-                                                      .group_ranks = hosts_slots(&r->hosts.hosts),
-                                                      .folders = folders,
-                                                      .suite = suite,
-                                                      .only = only ? only : r->options.only,
-                                                      .processes = r->options.processes});
+    estimate_make(&r->estimate, &r->benches, &r->plan, hosts_slots(&r->hosts.hosts));
     if (r->estimate.todo)
         fprintf(stderr, "plumb run: %s\n", estimate_text(&r->estimate, text));
     if (r->estimate.todo && r->again_ns)
         fprintf(stderr, "plumb run: up to %.3g min more for what looks slow among its like\n",
                 (double)r->again_ns / 60e9);
-    free(copy);
 }
 
 static void print_dry_run(struct run *r)

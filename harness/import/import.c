@@ -13,7 +13,6 @@
 #include "core/option.h"
 #include "core/program.h"
 #include "core/text.h"
-#include "core/units.h"
 #include "harness/command.h"
 #include "harness/plan/plan.h"
 #include "harness/run/run.h"
@@ -30,7 +29,6 @@ struct options {
 struct importing {
     struct options options;
     struct import_known known[KNOWN_MAX + 1];
-    char sizes[KNOWN_MAX][24]; /* what is known, as rows have it */
     struct import_file *files;
     struct buffer *texts; /* of the files */
     size_t n;
@@ -81,17 +79,6 @@ static void print_help(const struct opts *o)
 
 /* ---- What the user knows ---- */
 
-/* A size as rows have it: 512M is 536870912. */
-static const char *known_value(struct importing *im, size_t i, const char *value)
-{
-    uint64_t bytes;
-
-    if (units_parse_size(value, &bytes))
-        return value;
-    snprintf(im->sizes[i], sizeof(im->sizes[i]), "%llu", (unsigned long long)bytes);
-    return im->sizes[i];
-}
-
 /* Each --set of the command line. */
 static int take_known(struct importing *im, const struct opt_values *set)
 {
@@ -103,7 +90,7 @@ static int take_known(struct importing *im, const struct opt_values *set)
             return -EINVAL;
         }
         *at = 0;
-        im->known[i] = (struct import_known){.column = word, .value = known_value(im, i, at + 1)};
+        im->known[i] = (struct import_known){.column = word, .value = at + 1};
     }
     return 0;
 }

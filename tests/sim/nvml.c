@@ -199,17 +199,6 @@ int nvmlDeviceGetName(struct device *device, char *text, unsigned len)
     return GOOD;
 }
 
-int nvmlDeviceGetUUID(struct device *device, char *text, unsigned len);
-int nvmlDeviceGetUUID(struct device *device, char *text, unsigned len)
-{
-    const struct sim_gpu *gpu = nvml_gpu(device);
-
-    if (!gpu)
-        return INVALID;
-    snprintf(text, len, "%s", gpu->uuid);
-    return GOOD;
-}
-
 struct memory { /* nvmlMemory_t */
     unsigned long long total, free, used;
 };

@@ -156,7 +156,6 @@ NVML_ANSWER(PowerUsage, unsigned, gpu->power_watts * 1e3)
 NVML_ANSWER(TotalEnergyConsumption, unsigned long long,
             gpu->power_watts * 1e-6 * (double)nvml_running_ns())
 NVML_ANSWER(EnforcedPowerLimit, unsigned, gpu->power_limit_watts * 1e3)
-NVML_ANSWER(PowerManagementLimit, unsigned, gpu->power_limit_watts * 1e3)
 NVML_ANSWER(PowerManagementDefaultLimit, unsigned, gpu->power_limit_watts * 1e3)
 
 int nvmlDeviceGetPowerManagementLimitConstraints(struct device *device, unsigned *low,
@@ -175,13 +174,11 @@ int nvmlDeviceGetPowerManagementLimitConstraints(struct device *device, unsigned
 
 NVML_ANSWER(CurrPcieLinkGeneration, unsigned, gpu->pcie_gen)
 NVML_ANSWER(MaxPcieLinkGeneration, unsigned, gpu->pcie_gen_max)
-NVML_ANSWER(GpuMaxPcieLinkGeneration, unsigned, gpu->pcie_gen_max)
 NVML_ANSWER(CurrPcieLinkWidth, unsigned, gpu->pcie_width)
 NVML_ANSWER(MaxPcieLinkWidth, unsigned, gpu->pcie_width_max)
 NVML_ANSWER(PcieReplayCounter, unsigned, gpu->pcie_replays)
 NVML_ANSWER(PersistenceMode, unsigned, 1)
 NVML_ANSWER(ComputeMode, unsigned, 0)
-NVML_ANSWER(NumaNodeId, unsigned, gpu->numa_node)
 
 int nvmlDeviceGetEccMode(struct device *device, unsigned *now, unsigned *pending);
 int nvmlDeviceGetEccMode(struct device *device, unsigned *now, unsigned *pending)

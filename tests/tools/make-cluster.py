@@ -8,18 +8,13 @@ usage: make-cluster.py DIR [--rows 3|300] [--seed N] [--noise 0.003]
          [--slow-host N] [--late-rank R] [--two-levels] [--above] [--per-node N]
 """
 import argparse
-import csv
-import importlib
-import json
 import math
 import os
 import random
-import sys
 
-from told import told
+from run_folder import row_columns, write_meta, write_plan, write_rows
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-COLUMNS = importlib.import_module("make-run").row_columns()
+COLUMNS = row_columns()
 
 PARAMS = ("backend transport device op dtype redop size ranks fill scaling in_place segment algorithm gap overlap model bucket buffer nodes vector_bytes "
           "chosen detail rank rank_host scope").split()
@@ -142,23 +137,16 @@ class Maker:
             for row in rows:
                 launch = (bench, row["case"], row["repeat"], row.get("from", ""), row.get("to", ""))
                 plan[launch] = plan.get(launch, 0) + 1
-            with open(os.path.join(self.options.folder, bench + ".csv"), "w", newline="", encoding="utf-8") as out:
-                writer = csv.DictWriter(out, (PARAMS if bench == "allreduce" else NET) + COLUMNS, restval="", lineterminator="\n")
-                writer.writeheader()
-                writer.writerows(rows)
-        with open(os.path.join(self.options.folder, "plan.csv"), "w", encoding="utf-8") as out:
-            out.write("state,rows,order,case,repeat,bench,arguments,timeout_s,from,to,hosts\n")
-            group = ";".join(f"node{i}" for i in range(1, 9))
-            for i, ((bench, case, repeat, source, to), n) in enumerate(plan.items(), 1):
-                out.write(f"done,{n:04},{i},{case},{repeat},{bench},,60,{source},{to},{group if bench == 'allreduce' else ''}\n")
+            write_rows(self.options.folder, bench, (PARAMS if bench == "allreduce" else NET) + COLUMNS, rows)
+        group = ";".join(f"node{i}" for i in range(1, 9))
+        write_plan(self.options.folder, [("done", n, case, repeat, bench, "", source, to, group if bench == "allreduce" else "")
+                                         for (bench, case, repeat, source, to), n in plan.items()], ",from,to,hosts")
         hosts = [{"name": f"node{i}", "address": f"10.0.0.{i}", "this_machine": i == 1, "version": "0.1.0", "slots": 2,
                   "clock_offset_s": -.001 * i, "clock_known_to_s": .02, "networks": [{"name": "down0", "speed_mbps": 10000, "addresses": []},
                   {"name": "eth0", "speed_mbps": 1000, "addresses": [f"10.0.0.{i}"]}, {"name": "mlx5_0:1", "speed_mbps": 100000, "addresses": []}]}
                  for i in range(1, 9)]
-        with open(os.path.join(self.options.folder, "run.json"), "w", encoding="utf-8") as out:
-            json.dump({"schema": 3, "run": self.options.name, "suite": "cluster", "config": "", "seed": 1, "state": "complete",
-                       "started_utc": "2026-01-02T03:00:00Z", "machine": {"host": {"hostname": "node1"}}, "limits": [],
-                       "benchmarks": told(("allreduce", "gemm", "memory", "net", "step")), "hosts": {"launcher": "ssh", "list": hosts}}, out, indent=1)
+        write_meta(self.options.folder, {"host": {"hostname": "node1"}}, ("allreduce", "gemm", "memory", "net", "step"),
+                   run=self.options.name, suite="cluster", config="", hosts={"launcher": "ssh", "list": hosts})
 
 
 def main():

@@ -2,21 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes a run folder with made-up but realistic rows, for tests of the report and for looking at it.
 
-The columns are read from core/row.c, so that they cannot drift from the program's.
-
 usage: make-run.py DIR [--rows 3|300|10000] [--seed N] [--factor F] [--hostile]
 """
 import argparse
-import csv
 import json
 import math
 import os
 import random
-import re
 
-from told import told
-
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from run_folder import row_columns, write_meta, write_plan, write_rows
 
 MACHINE = {
     "host": {"hostname": "loaner-7", "vendor": "Example", "product": "R1", "kernel": "6.1.0-18-amd64",
@@ -43,11 +37,6 @@ MACHINE = {
 }
 
 HOSTILE = "</script><script>alert(1)</script>\"'`touch pwned`<img src=x onerror=alert(2)>&\x1b[31m"
-
-
-def row_columns():
-    with open(os.path.join(ROOT, "core", "row.c"), encoding="utf-8") as source:
-        return re.findall(r'\{"([a-z0-9_]+)", ROW_', source.read())
 
 
 def quantile(samples, p):
@@ -248,19 +237,9 @@ class Maker:
             params = []
             for row in rows:
                 params += [name for name in row if name not in self.columns and name not in params]
-            with open(os.path.join(folder, bench + ".csv"), "w", newline="",
-                      encoding="utf-8") as out:
-                writer = csv.DictWriter(out, params + self.columns, restval="", lineterminator="\n")
-                writer.writeheader()
-                for row in rows:
-                    writer.writerow({key: f"{value:.9g}" if isinstance(value, float) else value
-                                     for key, value in row.items()})
+            write_rows(folder, bench, params + self.columns, rows)
         order = sorted(plan, key=lambda launch: (launch[2], self.random.random()))
-        with open(os.path.join(folder, "plan.csv"), "w", encoding="utf-8") as out:
-            out.write("state,rows,order,case,repeat,bench,arguments,timeout_s\n")
-            for i, (bench, case, repeat) in enumerate(order, 1):
-                state, n = plan[bench, case, repeat]
-                out.write(f"{state},{n:04},{i},{case},{repeat},{bench},,60\n")
+        write_plan(folder, [(*plan[launch], launch[1], launch[2], launch[0], "") for launch in order])
         self.write_meta(folder, benches)
 
     def write_meta(self, folder, benches):
@@ -268,16 +247,9 @@ class Maker:
         if self.options.hostile:
             machine["host"]["hostname"] = HOSTILE
             machine["host"]["clocksource"] = HOSTILE
-        meta = {"schema": 3, "program": "plumbline", "version": "0.1.0", "commit": "1234abc",
-                "run": HOSTILE if self.options.hostile else self.options.name, "suite": "node",
-                "seed": self.options.seed, "command": ["plumb", "run", "node", "--seed",
-                                                       str(self.options.seed)],
-                "started_utc": "2026-01-02T03:00:00Z", "finished_utc": "2026-01-02T03:20:00Z",
-                "state": "complete", "config_hash": "00112233aabbccdd",
-                "config": "suite: node\ncases:\n  - bench: memory\n    op: [read, triad]\n",
-                "machine": machine, "limits": [], "benchmarks": told(benches)}
-        with open(os.path.join(folder, "run.json"), "w", encoding="utf-8") as out:
-            json.dump(meta, out, indent=1)
+        write_meta(folder, machine, benches, run=HOSTILE if self.options.hostile else self.options.name, seed=self.options.seed,
+                   command=["plumb", "run", "node", "--seed", str(self.options.seed)],
+                   config="suite: node\ncases:\n  - bench: memory\n    op: [read, triad]\n")
 
 
 def main():

@@ -190,10 +190,19 @@ static int parse_one(struct opts *o, int argc, char **argv, int *at)
                  opt->help);
         return -EINVAL;
     }
-    unsigned times = o->values[i].times;
-    int err = set_at(o, i, value);
-    o->values[i].given = !err;
-    o->values[i].times = times + 1;
+    struct opt_values *v = &o->values[i];
+    unsigned times = v->times;
+    int err = 0;
+
+    if (opt->flags & OPT_AGAIN) {
+        v->texts = xrealloc(v->texts, (v->n + 2) * sizeof(*v->texts));
+        v->texts[v->n++] = xstrdup(value);
+        v->texts[v->n] = NULL;
+    } else {
+        err = set_at(o, i, value);
+    }
+    v->given = !err;
+    v->times = times + 1;
     return err;
 }
 

@@ -37,6 +37,8 @@ enum opt_type {               /* what lies at `offset` */
 #define OPT_PLACE 64u
 /* its default is a race, the column of its name the winner: a run keeps it */
 #define OPT_KEPT 32u
+#define OPT_AGAIN                                                                                  \
+    128u /* of a string: each time that it is given is one more value; ended by NULL */
 
 #define OPT_LIST_MAX 65536 /* values of one option */
 

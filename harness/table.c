@@ -23,8 +23,6 @@
 struct reader {
     const char *name;
     struct table *t;
-    table_want_fn *want;
-    void *want_arg;
     size_t n_cells;
     size_t row_cells; /* cells of the row that is being read; they are the last of n_cells */
     size_t used;      /* bytes of t->texts */
@@ -89,15 +87,9 @@ static int take_header(struct reader *r)
 static int take_row(struct reader *r)
 {
     struct table *t = r->t;
-    char **cells = t->cells + r->n_cells - r->row_cells;
 
     if (r->row_cells != t->n_columns)
         return damaged(r, "%zu cells where the header has %zu", r->row_cells, t->n_columns);
-    if (r->want && !r->want(t, cells, r->want_arg)) {
-        r->n_cells -= r->row_cells;
-        r->used = (size_t)(cells[0] - t->texts);
-        return 0;
-    }
     *ARRAY_ADD(t->ends, t->n_rows) = r->line_end;
     return 0;
 }
@@ -212,14 +204,7 @@ int table_parse(const char *name, const char *data, size_t size, struct table *t
 int table_parse_tail(const char *name, const char *data, size_t size, struct table *t, int *torn,
                      char *error, size_t len)
 {
-    return table_parse_where(name, data, size, NULL, NULL, t, torn, error, len);
-}
-
-int table_parse_where(const char *name, const char *data, size_t size, table_want_fn *want,
-                      void *arg, struct table *t, int *torn, char *error, size_t len)
-{
-    struct reader r = {
-        .name = name, .t = t, .want = want, .want_arg = arg, .error = error, .len = len};
+    struct reader r = {.name = name, .t = t, .error = error, .len = len};
 
     return parse_table(&r, data, size, torn);
 }
@@ -252,8 +237,31 @@ void table_keep(struct table *t, const bool *keep)
     t->n_rows = n;
 }
 
+size_t table_add_row(struct table *t)
+{
+    static char empty[] = "";
+    size_t end = t->n_rows ? t->ends[t->n_rows - 1] : t->header_end;
+
+    t->cells = xrealloc(t->cells, (t->n_rows + 1) * t->n_columns * sizeof(*t->cells));
+    for (size_t i = 0; i < t->n_columns; i++)
+        t->cells[t->n_rows * t->n_columns + i] = empty;
+    *ARRAY_ADD(t->ends, t->n_rows) = end;
+    return t->n_rows - 1;
+}
+
+void table_set(struct table *t, size_t row, const char *column, const char *text)
+{
+    size_t i = table_column(t, column);
+
+    if (i != TABLE_NO_COLUMN)
+        t->cells[row * t->n_columns + i] = *ARRAY_ADD(t->set, t->n_set) = xstrdup(text);
+}
+
 void table_release(struct table *t)
 {
+    for (size_t i = 0; i < t->n_set; i++)
+        free(t->set[i]);
+    free(t->set);
     free(t->columns);
     free(t->cells);
     free(t->ends);

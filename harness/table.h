@@ -21,6 +21,8 @@ struct table {
     size_t *ends; /* byte offset in the source just behind each row, for cutting off a torn tail */
     size_t header_end;
     char *texts; /* what the cells point into */
+    char **set;  /* what table_set() put there */
+    size_t n_set;
 };
 
 #define TABLE_NO_COLUMN ((size_t)-1)
@@ -37,14 +39,14 @@ int table_parse(const char *name, const char *data, size_t size, struct table *t
 int table_parse_tail(const char *name, const char *data, size_t size, struct table *t, int *torn,
                      char *error, size_t len);
 
-/* The same again, but only the rows that want() answers true to are in the table; `cells` are the
- * row's n_columns texts, and t->columns is there already. */
-typedef bool table_want_fn(const struct table *t, char *const *cells, void *arg);
-int table_parse_where(const char *name, const char *data, size_t size, table_want_fn *want,
-                      void *arg, struct table *t, int *torn, char *error, size_t len);
-
 /* Leaves in the table only the rows whose keep[] is set. */
 void table_keep(struct table *t, const bool *keep);
+
+/* Adds a row of empty cells, and returns its number. It is in no source: its end is that of the row
+ * before it. */
+size_t table_add_row(struct table *t);
+/* Replaces a cell; without such a column nothing is done. */
+void table_set(struct table *t, size_t row, const char *column, const char *text);
 
 void table_release(struct table *t);
 

@@ -16,6 +16,7 @@
 #include "harness/child.h"
 #include "harness/compare/compare.h"
 #include "harness/hosts/agent.h"
+#include "harness/machine/fact.h"
 #include "harness/plan/suite.h"
 #include "harness/run/run.h"
 #include "harness/store/run_folder.h"
@@ -402,7 +403,8 @@ static int ask_again(struct leader *g)
             .side = g->t[i].side, .command = g->t[i].command, .cancel = g->t[i].cancel};
     err = ask_plans(&fresh, json_string_value(json_object_get(meta, "suite")),
                     json_string_value(json_object_get(meta, "config")),
-                    json_string_value(json_object_get(meta, "only")), run_meta_seed(meta));
+                    json_string_value(json_object_get(meta, "only")),
+                    (uint64_t)fact_integer(meta, "seed", 0));
     memcpy(g->error, fresh.error, sizeof(g->error));
     for (int i = 0; !err && i < 2; i++)
         err = check_same(g, &g->t[i], fresh.t[i].meta);

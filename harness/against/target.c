@@ -13,6 +13,7 @@
 #include "harness/against/against.h"
 #include "harness/child.h"
 #include "harness/hosts/agent.h"
+#include "harness/machine/fact.h"
 #include "harness/plan/suite.h"
 #include "harness/run/launch.h"
 #include "harness/run/run.h"
@@ -399,8 +400,8 @@ static json_t *answer_launch(struct agent *a, const json_t *m)
                                      .run = run ? run : "",
                                      .seed = a->seed,
                                      .limits = json_object_get(a->meta, "limits"),
-                                     .machine = run_meta_processor(a->meta),
-                                     .cores = run_meta_cores(a->meta),
+                                     .machine = fact_name(a->meta, "machine.cpu.model"),
+                                     .cores = fact_number(a->meta, "machine.cpu.cores", 0),
                                      .hosts = &a->hosts,
                                      .kept = &a->kept,
                                      .cancel = &a->stop,

@@ -215,7 +215,8 @@ static const struct opt check_table[] = {
     {OPTION("only", OPT_STRING, only, "PATTERN",
             "judge only cases whose key or label match (* ? [..] as in a shell); may be given "
             "again. With --accept: the cases that are accepted. Not with --update-baseline, "
-            "which adds whole runs")},
+            "which adds whole runs"),
+     .flags = OPT_AGAIN},
     {OPTION("junit", OPT_STRING, junit, "FILE", "write JUnit XML, with a test for each case")},
     {OPTION("markdown", OPT_STRING, markdown, "FILE",
             "write a summary in Markdown, for a page, a comment or a mail")},
@@ -377,15 +378,14 @@ static int run(const struct opts *o, void *context)
     struct check_command *c = context;
 
     c->o = o;
-    c->only = only_of(c->argc, c->argv);
-    int status = settle(c) ? fail(c, EXIT_USAGE) : check_run(c);
-    free(c->only);
-    return status;
+    c->only = (const char *const *)opts_values(o, "only")->texts;
+    return settle(c) ? fail(c, EXIT_USAGE) : check_run(c);
 }
 
 int cmd_check(int argc, char **argv)
 {
-    struct check_command c = {.argv = with_cases(&argc, argv)};
+    struct check_command c = {.only = NULL};
+    char **words = with_cases(&argc, argv);
     const struct command command = {.name = "check",
                                     .table = check_table,
                                     .options = &c.options,
@@ -394,8 +394,8 @@ int cmd_check(int argc, char **argv)
                                     .run = run,
                                     .context = &c};
 
-    c.argc = argc;
-    int status = command_run(&command, argc, c.argv);
-    free(c.argv);
+    int status = command_run(&command, argc, words);
+
+    free(words);
     return status;
 }

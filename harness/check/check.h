@@ -253,11 +253,9 @@ struct check_options {
 
 struct check_command {
     const struct opts *o;
-    int argc;
-    char **argv;
     struct check_options options;
-    const char **only; /* NULL-ended; NULL: all */
-    bool forced;       /* the margin was given */
+    const char *const *only; /* NULL-ended; NULL: all */
+    bool forced;             /* the margin was given */
     const char *run;
     char history[1024]; /* its file, where the user named the folder */
     char error[2048];

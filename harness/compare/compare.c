@@ -135,7 +135,8 @@ static const struct opt compare_table[] = {
     {OPTION("as-measured", OPT_FLAG, as_measured, NULL,
             "the time that others took of a side's CPU counts as its loss")},
     {OPTION("only", OPT_STRING, only, "PATTERN",
-            "only cases whose key or label match (* ? [..] as in a shell); may be given again")},
+            "only cases whose key or label match (* ? [..] as in a shell); may be given again"),
+     .flags = OPT_AGAIN},
     {OPTION("all", OPT_FLAG, all, NULL,
             "also list equivalent cases, all that were not compared, and how to read it"),
      .letter = 'a'},
@@ -187,7 +188,7 @@ struct comparing {
     char **argv;
     struct options options;
     struct run_paths sides[VIEWS_MAX + 1]; /* A, B and, side by side, others */
-    const char **only;                     /* NULL-ended */
+    const char *const *only;               /* NULL-ended; NULL: all */
     struct references references;
     const struct reference *reference; /* --to; NULL */
     char error[1024];
@@ -447,7 +448,7 @@ static int run(const struct opts *o, void *context)
     size_t before = 0; /* words that stand before --against; all, where there is none */
 
     c->o = o;
-    c->only = only_of(c->argc, c->argv);
+    c->only = (const char *const *)opts_values(o, "only")->texts;
     for (int i = 1; i < c->argc && before < o->n_args; i++) {
         if (c->options.against && !strcmp(c->argv[i], "--against"))
             break;
@@ -457,7 +458,6 @@ static int run(const struct opts *o, void *context)
     for (size_t i = 0; i <= VIEWS_MAX; i++)
         run_paths_release(&c->sides[i]);
     references_release(&c->references);
-    free(c->only);
     return status;
 }
 

@@ -15,7 +15,6 @@
 #ifndef PLUMB_FORECAST_FORECAST_H
 #define PLUMB_FORECAST_FORECAST_H
 
-#include "core/hw/gpu_watch.h"
 #include "harness/document/document.h"
 #include "harness/forecast/law.h"
 #include "harness/forecast/step.h"
@@ -27,16 +26,9 @@
 
 struct part_product {
     double m, n, k;
-    double flops;   /* operations a second */
-    double limit;   /* the datasheet's or measured limit, operations a second; NaN */
-    double jitter;  /* the deviation of the logarithm of its samples; NaN */
-    double watts;   /* the mean draw meanwhile: of a GPU, or of a node's processors; NaN */
-    double watts_s; /* the time of that mean; of the shortest launch */
-};
-
-/* What a GPU draws while products run, or all processors of a node; NaN: no run tells. */
-struct part_power {
-    double watts, low, high;
+    double flops;  /* operations a second */
+    double limit;  /* the datasheet's or measured limit, operations a second; NaN */
+    double jitter; /* the deviation of the logarithm of its samples; NaN */
 };
 
 struct part_law {
@@ -84,8 +76,7 @@ struct parts {
     double product_apart;  /* the largest distance of one to its nearest, as a logarithm */
     double product_spread; /* of the logarithm of a rate, found by leaving out each; NaN */
     double jitter;         /* the mean of the products'; NaN */
-    struct part_power power;
-    double stream; /* bytes a second; NaN */
+    double stream;         /* bytes a second; NaN */
     double stream_low, stream_high;
     double stream_limit;                    /* the machine's, bytes a second; NaN */
     double call_s, call_low_s, call_high_s; /* NaN */
@@ -121,16 +112,8 @@ double parts_product_off(const struct parts *p, double m, double n, double k);
 /* Fills in product_spread, product_apart and jitter from the products: parts_read() has done so. */
 void parts_product_spread(struct parts *p);
 
-/* How far energy counters may be off: the sensor's accuracy that NVIDIA's documentation of NVML states for
- * boards, taken for processors, too; and the time between two updates. */
-#define POWER_ACCURACY 0.05
-#define POWER_UPDATE_S GPU_POWER_UPDATE_S
-
 /* Fills in host and host_waits from the steps. */
 void parts_find_host(struct parts *p, const struct model *model);
-
-/* Of the products: their mean. The interval holds each shape's, with the error of its counter. */
-struct part_power parts_power(const struct parts *p);
 
 /* Fills in the link's rate and number, of rows that have what all links of a node carry as payload. */
 void parts_find_link(const struct report *r, struct part_law *law);

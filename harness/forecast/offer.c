@@ -31,19 +31,6 @@ static double log_value(const struct offers *terms, const struct offer *offer,
     return log(p->samples_s * bill.working_s / (measure == OFFER_MONEY ? bill.money : bill.joules));
 }
 
-/* By how much an offer gives more where its nodes' power is at an end of its interval: as a
- * logarithm. What is stated has none. */
-static double power_gain(const struct offers *terms, const struct offer *offer,
-                         const struct forecast_point *p, enum offer_measure measure, int end)
-{
-    struct offer at = *offer;
-
-    if (!offer->measured)
-        return 0;
-    at.node_watts = end ? offer->node_watts_high : offer->node_watts_low;
-    return log_value(terms, &at, p, measure) - log_value(terms, offer, p, measure);
-}
-
 struct offer_value offer_value(const struct offers *terms, const struct offer_case *c,
                                enum offer_measure measure)
 {
@@ -52,10 +39,8 @@ struct offer_value offer_value(const struct offers *terms, const struct offer_ca
     if (!forecast_is_given(&c->point))
         return (struct offer_value){NAN, NAN, NAN};
     double value = exp(log_value(terms, c->offer, p, measure));
-    double down =
-        hypot(log(p->high_s / p->time.step_s), power_gain(terms, c->offer, p, measure, 1));
-    double up = hypot(log(p->time.step_s / p->low_s), power_gain(terms, c->offer, p, measure, 0));
-    return (struct offer_value){value, value * exp(-down), value * exp(up)};
+    return (struct offer_value){value, value * p->time.step_s / p->high_s,
+                                value * p->time.step_s / p->low_s};
 }
 
 /* ---- the ratio to the first, by pairs ---- */
@@ -73,7 +58,7 @@ static bool is_core_known(const struct offer_case *c)
     return f->core_known || (!(ranks > p->law.most_ranks) && !(other && ranks > 2));
 }
 
-/* Whether a source of error is at the same end in both. SOURCES: measured power. */
+/* Whether a source of error is at the same end in both. */
 static bool is_shared(const struct offer_case *x, const struct offer_case *y, int source)
 {
     bool same_runs = x->f.parts == y->f.parts;
@@ -97,14 +82,6 @@ static bool is_shared(const struct offer_case *x, const struct offer_case *y, in
     }
 }
 
-/* By how much an offer gives more where a source is at an end of its interval: a logarithm. */
-static double gain(const struct offers *terms, const struct offer_case *c,
-                   enum offer_measure measure, int source, int end)
-{
-    return source == SOURCES ? power_gain(terms, c->offer, &c->point, measure, end)
-                             : log(c->point.time.step_s / c->point.ends_s[source][end]);
-}
-
 struct offer_value offer_ratio(const struct offers *terms, const struct offer_case *c,
                                const struct offer_case *first, enum offer_measure measure)
 {
@@ -112,12 +89,12 @@ struct offer_value offer_ratio(const struct offers *terms, const struct offer_ca
 
     if (!forecast_is_given(&c->point) || !forecast_is_given(&first->point))
         return (struct offer_value){NAN, NAN, NAN};
-    for (int source = 0; source <= SOURCES; source++) {
+    for (int source = 0; source < SOURCES; source++) {
         double own[2], other[2];
 
         for (int end = 0; end < 2; end++) {
-            own[end] = gain(terms, c, measure, source, end);
-            other[end] = -gain(terms, first, measure, source, end);
+            own[end] = log(c->point.time.step_s / c->point.ends_s[source][end]);
+            other[end] = log(first->point.ends_s[source][end] / first->point.time.step_s);
         }
         if (is_shared(c, first, source)) {
             for (int end = 0; end < 2; end++) {
@@ -186,28 +163,6 @@ static int read_runs(struct pricing *m, size_t i)
     return 0;
 }
 
-/* While it waits for sums a GPU draws less than in products, and nobody knows how much less: at the
- * low end nothing. */
-static int take_power(struct pricing *m, struct offer *offer, const struct offer_case *c)
-{
-    const struct part_power *power = &c->f.parts->power;
-    const struct step_time *t = &c->point.time;
-    double devices = c->f.parts->gpu ? c->f.per_node : 1;
-    double busy = (t->compute_s + t->update_s) / t->step_s;
-
-    if (!offer->measured)
-        return 0;
-    if (isnan(power->watts))
-        return fail(m, offer, "node_power: no row of products in its runs has measured power");
-    if (c->f.swap.times[SWAP_PRODUCTS] > 0)
-        return fail(m, offer, "node_power: measured of other devices than those swapped in");
-    offer->node_watts = offer->rest_watts + devices * power->watts;
-    offer->node_watts_high = offer->rest_watts + devices * power->high;
-    offer->node_watts_low =
-        offer->rest_watts + devices * power->low * (isfinite(busy) ? fmin(1, busy) : 1);
-    return 0;
-}
-
 static int make_one(struct pricing *m, size_t i)
 {
     struct offer *offer = &m->made->offers.all[i];
@@ -249,8 +204,6 @@ static int make_one(struct pricing *m, size_t i)
     if (!err)
         err = forecast_point(&c->f, offer->nodes * c->f.per_node, &c->point);
     c->point.nodes = offer->nodes;
-    if (!err)
-        err = take_power(m, offer, c);
     if (err == -EINVAL && !*m->error)
         return fail(m, offer, *error ? error : "its nodes do not hold the model once");
     return err;

@@ -32,10 +32,6 @@ struct offer {
     double compute_s;  /* as --compute; NaN: as of the command line */
     double node_price; /* of each */
     double node_watts; /* while a job runs */
-    /* measured: it is rest_watts, as stated, and what its GPUs or processors drew in runs */
-    bool measured;
-    double node_watts_low, node_watts_high; /* only then */
-    double rest_watts;
 };
 
 struct offers {

@@ -80,7 +80,7 @@ static const char *kept(struct pool *pool, const char *text)
 static void read_offer(struct offer_reading *in, struct yaml_value at)
 {
     static const char *const keys[] = {"name", "nodes",   "per_node", "node_price", "node_power",
-                                       "swap", "compute", "runs",     "rest_power", NULL};
+                                       "swap", "compute", "runs",     NULL};
     struct offer offer = {.compute_s = NAN};
     const char *name = "", *swap = NULL;
     int64_t nodes = 1, per_node = 0;
@@ -90,19 +90,7 @@ static void read_offer(struct offer_reading *in, struct yaml_value at)
     yaml_int(yaml_need(at, "nodes"), 1, 1 << 20, &nodes);
     yaml_int(yaml_get(at, "per_node"), 1, 1024, &per_node);
     read_quantity(yaml_need(at, "node_price"), in->money, MONEY_MAX, &offer.node_price);
-    /* "node_power: measured" is of the devices that run the products: the rest of a node is stated.
-     */
-    struct yaml_value power = yaml_need(at, "node_power"), rest = yaml_get(at, "rest_power");
-    const char *text = "";
-
-    if (!yaml_text(power, &text) && !strcmp(text, "measured")) {
-        offer.measured = true;
-        read_quantity(yaml_need(at, "rest_power"), watts, WATTS_MAX, &offer.rest_watts);
-    } else {
-        read_quantity(power, watts, WATTS_MAX, &offer.node_watts);
-        if (yaml_present(rest))
-            yaml_fail(rest, "rest_power is for node_power: measured");
-    }
+    read_quantity(yaml_need(at, "node_power"), watts, WATTS_MAX, &offer.node_watts);
     read_quantity(yaml_get(at, "compute"), seconds, 1e6, &offer.compute_s);
     yaml_text(yaml_get(at, "swap"), &swap);
     if (yaml_present(yaml_get(at, "runs")))
@@ -116,7 +104,7 @@ static void read_offer(struct offer_reading *in, struct yaml_value at)
     for (size_t i = 0; i < in->offers->n; i++)
         if (!strcmp(in->offers->all[i].name, offer.name))
             yaml_fail(at, "two offers are called '%.40s'", offer.name);
-    if (!offer.measured && !(offer.node_watts > 0))
+    if (!(offer.node_watts > 0))
         yaml_fail(at, "a node of '%.40s' draws no power: no sample would cost energy", offer.name);
     in->offers->all[in->offers->n++] = offer;
 }

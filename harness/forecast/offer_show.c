@@ -113,10 +113,6 @@ static json_t *offer_json(const struct offers *terms, const struct offer_case *c
     forecast_put(o, "nodes", offer->nodes);
     forecast_put(o, "node_price", offer->node_price);
     forecast_put(o, "node_w", offer->node_watts);
-    if (offer->measured) {
-        forecast_put(o, "node_low_w", offer->node_watts_low);
-        forecast_put(o, "node_high_w", offer->node_watts_high);
-    }
     forecast_put(o, "cost", bill.money);
     forecast_put(o, "energy_cost", bill.energy_money);
     forecast_put(o, "energy_j", bill.joules);

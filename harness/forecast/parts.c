@@ -140,27 +140,6 @@ void parts_product_spread(struct parts *p)
         p->n_products >= PARTS_SHAPES ? sqrt(squares / (double)(p->n_products - 1)) : NAN;
 }
 
-/* What the devices of products drew. */
-struct part_power parts_power(const struct parts *p)
-{
-    struct part_power power = {NAN, NAN, NAN};
-    double sum = 0, n = 0;
-
-    for (size_t i = 0; i < p->n_products; i++) {
-        const struct part_product *at = &p->products[i];
-        double off = hypot(POWER_ACCURACY, POWER_UPDATE_S / at->watts_s);
-
-        if (!(at->watts > 0) || !(off < 1)) /* too short a time tells nothing */
-            continue;
-        sum += at->watts;
-        n++;
-        power.low = fmin(power.low, at->watts * (1 - off));
-        power.high = fmax(power.high, at->watts * (1 + off));
-    }
-    power.watts = n > 0 ? sum / n : NAN;
-    return power;
-}
-
 /* ---- every case of one kind of part ---- */
 
 typedef void each_fn(struct parts_reading *in, const struct report_bench *b,
@@ -237,14 +216,9 @@ static void add_product(struct parts_reading *in, const struct report_bench *b,
                         const struct report_case *c, const struct report_point *p)
 {
     struct parts *parts = in->parts;
-    struct part_product *at = parts->products, found = {number_of(b, c, "m"),
-                                                        number_of(b, c, "n"),
-                                                        number_of(b, c, "k"),
-                                                        base_of(c, p->value),
-                                                        limit_of(c, p),
-                                                        NAN,
-                                                        NAN,
-                                                        NAN};
+    struct part_product *at = parts->products,
+                        found = {number_of(b, c, "m"), number_of(b, c, "n"), number_of(b, c, "k"),
+                                 base_of(c, p->value), limit_of(c, p),       NAN};
 
     if (case_is_gpu(b, c) != parts->gpu || strcmp(report_param(b, c, "dtype"), parts->dtype) != 0 ||
         !(found.m * found.n * found.k > 0))
@@ -256,27 +230,16 @@ static void add_product(struct parts_reading *in, const struct report_bench *b,
         parts->n_products++;
     else if (at->flops >= found.flops)
         return;
-    /* The widest scatter of its launches; their mean draw, and the time of the shortest. */
+    /* The widest scatter of its launches. */
     const struct report_rows *rows = &b->rows[p - c->points];
-    double sum = 0, n = 0;
 
     for (size_t i = 0; i < p->n_rows; i++) {
         double low = row_number(rows, p->rows[i], FIELD_P05);
         double high = row_number(rows, p->rows[i], FIELD_P95);
-        double watts =
-            row_number(rows, p->rows[i], parts->gpu ? FIELD_GPU_MEAN_WATTS : FIELD_CPU_WATTS);
 
         if (low > 0 && high >= low)
             found.jitter = fmax(found.jitter, log(high / low) / P05_TO_P95);
-        if (!(watts > 0))
-            continue;
-        sum += watts;
-        n++;
-        found.watts_s =
-            fmin(found.watts_s,
-                 row_number(rows, p->rows[i], parts->gpu ? FIELD_GPU_ENERGY_S : FIELD_ELAPSED));
     }
-    found.watts = n > 0 ? sum / n : NAN;
     *at = found;
 }
 
@@ -335,7 +298,6 @@ static void read_products(struct parts_reading *in, const char *dtype)
     if (several)
         p->device = NULL;
     parts_product_spread(p);
-    p->power = parts_power(p);
 }
 
 static double element_bytes(const char *dtype)
@@ -675,7 +637,6 @@ void parts_read(struct report *r, const struct bench_list *benches, const char *
 
     *parts = (struct parts){.product_spread = NAN,
                             .jitter = NAN,
-                            .power = {NAN, NAN, NAN},
                             .stream = NAN,
                             .stream_limit = NAN,
                             .call_s = NAN,

@@ -13,7 +13,6 @@
 #include "core/option.h"
 #include "core/program.h"
 #include "core/text.h"
-#include "core/units.h"
 #include "harness/command.h"
 #include "harness/plan/plan.h"
 #include "harness/run/run.h"
@@ -28,11 +27,8 @@ struct options {
 };
 
 struct importing {
-    int argc;
-    char **argv;
     struct options options;
     struct import_known known[KNOWN_MAX + 1];
-    char sizes[KNOWN_MAX][24]; /* what is known, as rows have it */
     struct import_file *files;
     struct buffer *texts; /* of the files */
     size_t n;
@@ -48,7 +44,8 @@ static const struct opt table[] = {
     {OPTION("out", OPT_STRING, out, "DIR", "run folder to make; default: results/imported-TIME"),
      .letter = 'o'},
     {OPTION("set", OPT_STRING, set, "COLUMN=VALUE",
-            "what is known and not in the files; may be repeated: --set size=512M")},
+            "what is known and not in the files; may be repeated: --set size=512M"),
+     .flags = OPT_AGAIN},
     {OPTION("any-version", OPT_FLAG, any_version, NULL,
             "read outputs of versions that are not known here, too")},
     {OPTION("help", OPT_FLAG, help, NULL, "show this text"), .letter = 'h'},
@@ -82,38 +79,18 @@ static void print_help(const struct opts *o)
 
 /* ---- What the user knows ---- */
 
-/* A size as rows have it: 512M is 536870912. */
-static const char *known_value(struct importing *im, size_t i, const char *value)
-{
-    uint64_t bytes;
-
-    if (units_parse_size(value, &bytes))
-        return value;
-    snprintf(im->sizes[i], sizeof(im->sizes[i]), "%llu", (unsigned long long)bytes);
-    return im->sizes[i];
-}
-
 /* Each --set of the command line. */
-static int take_known(struct importing *im)
+static int take_known(struct importing *im, const struct opt_values *set)
 {
-    char **argv = im->argv;
-    size_t n = 0;
+    for (size_t i = 0; i < set->n; i++) {
+        char *word = set->texts[i], *at = strchr(word, '=');
 
-    for (int i = 1; i < im->argc; i++) {
-        const char *word = !strcmp(argv[i], "--set") && i + 1 < im->argc ? argv[++i]
-                           : !strncmp(argv[i], "--set=", 6)              ? argv[i] + 6
-                                                                         : NULL;
-        char *at = word ? strchr(word, '=') : NULL;
-
-        if (!word)
-            continue;
-        if (!at || at == word || !at[1] || n == KNOWN_MAX) {
+        if (!at || at == word || !at[1] || i == KNOWN_MAX) {
             snprintf(im->error, sizeof(im->error), "--set takes COLUMN=VALUE, not '%.100s'", word);
             return -EINVAL;
         }
         *at = 0;
-        im->known[n] = (struct import_known){.column = word, .value = known_value(im, n, at + 1)};
-        n++;
+        im->known[i] = (struct import_known){.column = word, .value = at + 1};
     }
     return 0;
 }
@@ -450,7 +427,7 @@ static int run(const struct opts *o, void *context)
 
     if (!o->n_args) {
         snprintf(im->error, sizeof(im->error), "it takes files: see --help");
-    } else if (!take_known(im)) {
+    } else if (!take_known(im, opts_values(o, "set"))) {
         im->n = o->n_args;
         im->files = xcalloc(im->n, sizeof(*im->files));
         im->texts = xcalloc(im->n, sizeof(*im->texts));
@@ -471,7 +448,7 @@ static int run(const struct opts *o, void *context)
 
 int cmd_import(int argc, char **argv)
 {
-    struct importing im = {.argc = argc, .argv = argv, .command = run_meta_command(argc, argv)};
+    struct importing im = {.command = run_meta_command(argc, argv)};
     const struct command command = {.name = "import",
                                     .table = table,
                                     .options = &im.options,

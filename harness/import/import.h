@@ -59,7 +59,7 @@ struct import_file {
     struct foreign_output output;
     struct import_rows *benches; /* those that its lines are of */
     size_t n_benches;
-    size_t n_rows, n_lines; /* n_lines: that have a case here */
+    size_t n_rows;
     struct import_left left[IMPORT_LEFT_MAX];
     size_t n_left;
     const char *unknown; /* columns that it does not tell, ", " between */

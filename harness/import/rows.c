@@ -497,7 +497,6 @@ static int import_line(struct import_file *f, const struct foreign_line *stated,
             else
                 err = add_row(&m, known, error, len);
         }
-    f->n_lines += f->n_rows > before;
     if (!err && f->n_rows == before)
         leave_out(f, line,
                   *refused   ? LACK_PURPOSE

@@ -12,6 +12,7 @@
 
 #include "core/alloc.h"
 #include "harness/child.h"
+#include "harness/machine/fact.h"
 #include "harness/text.h"
 
 /* ---- What benchmarks said of their rows ---- */
@@ -140,7 +141,7 @@ static char **texts_of(const json_t *list)
     size_t i;
 
     json_array_foreach (list, i, text)
-        texts[i] = xstrdup(json_is_string(text) ? json_string_value(text) : "");
+        texts[i] = xstrdup(fact_word(text));
     return texts;
 }
 
@@ -154,16 +155,9 @@ static char *joined(const json_t *list)
     buffer_text(&all, "");
     json_array_foreach (list, i, text) {
         buffer_text(&all, i ? "," : "");
-        buffer_text(&all, json_is_string(text) ? json_string_value(text) : "");
+        buffer_text(&all, fact_word(text));
     }
     return all.text;
-}
-
-static const char *text_in(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
 }
 
 /* A custom text is judged by the benchmark itself when the plan is made. */
@@ -181,8 +175,8 @@ static int read_option(const json_t *option, struct opt *opt, char **def)
     } flags[] = {{"list", OPT_LIST}, {"column", OPT_COLUMN}, {"kept", OPT_KEPT}};
     const json_t *choices = json_object_get(option, "choices");
 
-    opt->name = xstrdup(text_in(option, "name"));
-    opt->help = xstrdup(text_in(option, "help"));
+    opt->name = xstrdup(fact_name(option, "name"));
+    opt->help = xstrdup(fact_name(option, "help"));
     opt->parse = accept_any;
     for (size_t i = 0; i < sizeof(flags) / sizeof(*flags); i++)
         if (json_is_true(json_object_get(option, flags[i].key)))
@@ -191,16 +185,16 @@ static int read_option(const json_t *option, struct opt *opt, char **def)
     opt->max = (uint64_t)json_integer_value(json_object_get(option, "max"));
     opt->choices = choices ? (const char *const *)texts_of(choices) : NULL;
     if (json_object_get(option, "left_by"))
-        opt->left_by = xstrdup(text_in(option, "left_by"));
-    if (*text_in(option, "when")) {
+        opt->left_by = xstrdup(fact_name(option, "left_by"));
+    if (*fact_name(option, "when")) {
         struct opt_scope *scope = xcalloc(1, sizeof(*scope));
-        *scope =
-            (struct opt_scope){xstrdup(text_in(option, "when")), xstrdup(text_in(option, "scope"))};
+        *scope = (struct opt_scope){xstrdup(fact_name(option, "when")),
+                                    xstrdup(fact_name(option, "scope"))};
         opt->scope = scope;
     }
     *def = joined(json_object_get(option, "default"));
     for (int t = OPT_FLAG; t <= OPT_CUSTOM; t++) {
-        if (!strcmp(opt_type_name((enum opt_type)t), text_in(option, "type"))) {
+        if (!strcmp(opt_type_name((enum opt_type)t), fact_name(option, "type"))) {
             opt->type = (enum opt_type)t;
             return 0;
         }
@@ -221,14 +215,14 @@ static enum backend_state state_of(const char *name)
 
 static void read_backend(struct bench_backend *b, const json_t *told)
 {
-    const char *address = text_in(told, "address");
+    const char *address = fact_name(told, "address");
 
-    *b = (struct bench_backend){.name = xstrdup(text_in(told, "name")),
-                                .version = xstrdup(text_in(told, "version")),
-                                .what = xstrdup(text_in(told, "what")),
-                                .why = xstrdup(text_in(told, "why")),
-                                .state = state_of(text_in(told, "state")),
-                                .simulated = !strcmp(text_in(told, "origin"), "simulated")};
+    *b = (struct bench_backend){.name = xstrdup(fact_name(told, "name")),
+                                .version = xstrdup(fact_name(told, "version")),
+                                .what = xstrdup(fact_name(told, "what")),
+                                .why = xstrdup(fact_name(told, "why")),
+                                .state = state_of(fact_name(told, "state")),
+                                .simulated = !strcmp(fact_name(told, "origin"), "simulated")};
     for (size_t i = 0; address[i] && i + 1 < sizeof(b->address); i++)
         b->address[i] = (char)tolower((unsigned char)address[i]);
 }
@@ -238,9 +232,9 @@ static int read_description(struct bench_info *b, json_t *said, char *error, siz
 {
     int err = said && json_is_string(json_object_get(said, "bench")) ? 0 : -EPROTO;
 
-    b->help = xstrdup(text_in(said, "help"));
-    b->needs = xstrdup(text_in(said, "needs"));
-    b->origin = xstrdup(text_in(said, "origin"));
+    b->help = xstrdup(fact_name(said, "help"));
+    b->needs = xstrdup(fact_name(said, "needs"));
+    b->origin = xstrdup(fact_name(said, "origin"));
     b->described = json_incref(json_object_get(said, "rows"));
     if (!err) {
         const json_t *options = json_object_get(said, "options");
@@ -253,7 +247,7 @@ static int read_description(struct bench_info *b, json_t *said, char *error, siz
         json_array_foreach (options, i, option) {
             if (!err)
                 err = read_option(option, &b->options[i], &b->defaults[i]);
-            if (!strcmp(text_in(option, "owner"), "all") && b->n_own == n)
+            if (!strcmp(fact_name(option, "owner"), "all") && b->n_own == n)
                 b->n_own = i;
         }
     }

@@ -212,16 +212,3 @@ bool plan_keeps(const struct bench_list *benches, const char *only, const char *
     return only_keeps(
         patterns, &(struct only_case){.bench = bench, .arguments = arguments, .benches = benches});
 }
-
-const char **only_of(int argc, char **argv)
-{
-    const char **only = xcalloc((size_t)argc + 1, sizeof(*only));
-    size_t n = 0;
-
-    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (!strncmp(argv[i], "--only=", 7))
-            only[n++] = argv[i] + 7;
-        else if (!strcmp(argv[i], "--only") && i + 1 < argc)
-            only[n++] = argv[++i];
-    return only;
-}

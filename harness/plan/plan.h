@@ -122,9 +122,4 @@ struct only_case {
 /* Is the case kept by any pattern? `only` ends with NULL; NULL or none keeps all. */
 bool only_keeps(const char *const *only, const struct only_case *c);
 
-/* The patterns of a command line, NULL-ended; they stay the command line's, the array is the
- * caller's to free. To be called after opts_parse(), which has found a value for each option that
- * asks for one. */
-const char **only_of(int argc, char **argv);
-
 #endif

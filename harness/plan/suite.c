@@ -21,59 +21,44 @@
 
 #define ASK_TIMEOUT_NS 20000000000ull
 
-/* Options as words of a command line, each ended by a NUL. */
-struct words {
-    struct buffer texts;
-    size_t n;
-};
-
 /* Those that are given: all, or only the custom ones. */
-static void add_options(struct words *w, const struct case_draft *draft, bool custom_only)
+static void add_options(struct argv *words, const struct case_draft *draft, bool custom_only)
 {
-    buffer_text(&w->texts, "");
     for (size_t i = 0; i < draft->n; i++) {
         const struct opt *opt = &draft->bench->options[i];
         const struct opt_values *v = &draft->values[i];
+        struct buffer text = {0};
+
         if (!v->given || (opt->type != OPT_CUSTOM && custom_only))
             continue;
-        buffer_text(&w->texts, "--");
-        buffer_text(&w->texts, opt->name);
         for (size_t k = 0; k < v->n; k++) {
-            buffer_text(&w->texts, k ? "," : "=");
-            buffer_text(&w->texts, v->texts[k]);
+            buffer_text(&text, k ? "," : "");
+            buffer_text(&text, v->texts[k]);
         }
-        buffer_add(&w->texts, "", 1);
-        w->n++;
+        argv_addf(words, "--%s=%s", opt->name, text.text);
+        buffer_release(&text);
     }
-}
-
-/* NULL-terminated, with room for one before and one behind. The texts are the words'. */
-static const char **argv_of(const struct words *w, const char *first, const char *last)
-{
-    const char **argv = xcalloc(w->n + 3, sizeof(*argv)), *word = w->texts.text;
-
-    argv[0] = first;
-    for (size_t i = 0; i < w->n; i++, word += strlen(word) + 1)
-        argv[1 + i] = word;
-    argv[1 + w->n] = last;
-    return argv;
 }
 
 /* Are the texts right that only it can judge? `map` is where the case stands. 0, or -errno with the
  * error in the document. */
 static int suite_ask_customs(const struct case_draft *draft, struct yaml_value map)
 {
-    struct words w = {0};
+    struct argv w = {0};
     char error[512] = "";
     int err = 0;
 
+    argv_add(&w, draft->bench->path);
     add_options(&w, draft, true);
-    if (w.n) {
+    if (w.n > 1) {
         /* The benchmark reads its options before it says its version, and touches no device for
          * that. */
         struct child_result result = {0};
-        const char **argv = argv_of(&w, draft->bench->path, "--version");
-        err = child_run(&(struct child_spec){.argv = argv, .timeout_ns = ASK_TIMEOUT_NS}, &result);
+
+        argv_add(&w, "--version");
+        err = child_run(
+            &(struct child_spec){.argv = (const char **)w.all, .timeout_ns = ASK_TIMEOUT_NS},
+            &result);
         if (err)
             snprintf(error, sizeof(error), "cannot ask '%s': %s", draft->bench->path,
                      strerror(-err));
@@ -83,9 +68,8 @@ static int suite_ask_customs(const struct case_draft *draft, struct yaml_value m
                      result.err.text);
         }
         child_result_release(&result);
-        free(argv);
     }
-    buffer_release(&w.texts);
+    argv_release(&w);
     return err ? yaml_fail(map, "%s", error) : 0;
 }
 
@@ -114,16 +98,15 @@ static bool leaves_a_list(const struct case_draft *draft)
  * others there than on the host. 0, or -errno with the error in the document. */
 static int suite_ask_defaults(struct case_draft *draft, struct yaml_value map)
 {
-    struct words w = {0};
+    struct argv w = {0};
     char error[512] = "";
 
     if (draft->no_gpu || !is_on_gpu(draft) || !leaves_a_list(draft))
         return 0;
     add_options(&w, draft, false);
-    const char **argv = argv_of(&w, "", NULL);
-    draft->defaults = bench_ask_defaults(draft->bench, argv + 1, error, sizeof(error));
-    free(argv);
-    buffer_release(&w.texts);
+    draft->defaults =
+        bench_ask_defaults(draft->bench, (const char *const *)w.all, error, sizeof(error));
+    argv_release(&w);
     return draft->defaults ? 0 : yaml_fail(map, "%s", error);
 }
 

@@ -97,9 +97,8 @@ struct case_draft {
     bool *every_gpu;           /* the same: it was given as `gpus` */
     bool *general;             /* the same: it came with the suite's defaults */
     struct opt_values *all;    /* the same: given or by default; made with the expansion */
-    unsigned *every;           /* the same: 0, or it takes each so-many-th of its default values,
-                                * the last of them first; values come with expansion */
-    unsigned *times;           /* the same: each of those sizes so many times over; 0: as it is */
+    unsigned *largest;         /* the same: 0, or it takes the last of its default values so many
+                                * times over; values come with expansion */
     char **defaults;           /* as bench->defaults, of this case; NULL: the bench's are right */
     size_t n;
     bool no_gpu;     /* it asks for GPUs, and there is none */

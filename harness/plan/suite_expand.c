@@ -24,8 +24,7 @@ void case_draft_init(struct case_draft *draft)
         draft->n++;
     draft->values = xcalloc(draft->n, sizeof(*draft->values));
     draft->every_gpu = xcalloc(draft->n, sizeof(*draft->every_gpu));
-    draft->every = xcalloc(draft->n, sizeof(*draft->every));
-    draft->times = xcalloc(draft->n, sizeof(*draft->times));
+    draft->largest = xcalloc(draft->n, sizeof(*draft->largest));
     draft->general = xcalloc(draft->n, sizeof(*draft->general));
 }
 
@@ -45,8 +44,7 @@ void case_draft_release(struct case_draft *draft)
     free(draft->values);
     free(draft->general);
     free(draft->every_gpu);
-    free(draft->every);
-    free(draft->times);
+    free(draft->largest);
     texts_free(draft->defaults);
     *draft = (struct case_draft){0};
 }
@@ -155,31 +153,18 @@ int case_draft_prune(struct case_draft *draft, char *error, size_t len)
     return err;
 }
 
-static int set_some(struct case_draft *draft, size_t i, char *error, size_t len)
+/* The last default value; of "512M" 4 times: "2G". */
+static int set_largest(struct case_draft *draft, size_t i, char *error, size_t len)
 {
-    char *all = xstrdup(default_of(draft, i)), *rest = all;
-    struct buffer some = {0};
-    size_t left = 1;
+    const char *all = default_of(draft, i), *comma = strrchr(all, ','),
+               *last = comma ? comma + 1 : all;
+    unsigned times = draft->largest[i];
+    uint64_t bytes;
+    char text[24];
 
-    for (const char *c = all; *c; c++)
-        left += *c == ',';
-    while (rest) {
-        char *part = strsep(&rest, ","), text[24];
-        if (--left % draft->every[i])
-            continue;
-        buffer_text(&some, some.size ? "," : "");
-        /* "512M" 4 times: "2G". */
-        uint64_t bytes;
-
-        buffer_text(&some, !draft->times[i] || units_parse_size(part, &bytes) ||
-                                   bytes > UINT64_MAX / draft->times[i]
-                               ? part
-                               : units_format_size(bytes * draft->times[i], text, sizeof(text)));
-    }
-    int err = case_draft_set(draft, i, some.text, error, len);
-    buffer_release(&some);
-    free(all);
-    return err;
+    if (times > 1 && !units_parse_size(last, &bytes) && bytes <= UINT64_MAX / times)
+        last = units_format_size(bytes * times, text, sizeof(text));
+    return case_draft_set(draft, i, last, error, len);
 }
 
 /* A list option of the benchmark that is not named takes its default values, so that each is a case
@@ -190,8 +175,8 @@ static int fill_default_lists(struct case_draft *draft, char *error, size_t len)
     int err = 0;
 
     for (size_t i = 0; !err && i < draft->n; i++)
-        if (draft->every[i])
-            err = set_some(draft, i, error, len);
+        if (draft->largest[i])
+            err = set_largest(draft, i, error, len);
     for (size_t i = 0; !err && i < draft->bench->n_own; i++) {
         const char *def = default_of(draft, i);
         if (draft->values[i].given || !(draft->bench->options[i].flags & OPT_LIST) || !*def ||

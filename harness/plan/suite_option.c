@@ -2,7 +2,6 @@
 /* Options of a case: see suite.h. */
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -231,10 +230,6 @@ bool *pairs_choose(unsigned n, uint64_t seed, unsigned *count)
         take(taken, n, (unsigned)rng_below(&rng, n), (unsigned)rng_below(&rng, n), count);
     return taken;
 }
-
-/* Words for some of an option's default values: the last alone, and each fourth from it back. */
-#define EVERY_LARGEST UINT_MAX
-#define EVERY_COARSE  4
 
 /* ---- Reads configs/shapes/NAME.yaml ---- */
 
@@ -471,16 +466,15 @@ static int set_option(struct case_draft *draft, size_t i, const char *text, char
     return err;
 }
 
-/* "largest", "coarse", or of sizes "largest x4"; *times: 4, else 0. */
-static unsigned every_of(const struct opt *opt, const char *text, unsigned *times)
+/* 1 of "largest", 4 of "largest x4" of sizes; 0: it is neither. */
+static unsigned times_largest(const struct opt *opt, const char *text)
 {
+    unsigned times;
     char end;
 
-    *times = 0;
-    if (opt->type == OPT_SIZE && sscanf(text, "largest x%4u%c", times, &end) == 1)
-        return EVERY_LARGEST;
-    *times = 0;
-    return !strcmp(text, "largest") ? EVERY_LARGEST : !strcmp(text, "coarse") ? EVERY_COARSE : 0;
+    if (opt->type == OPT_SIZE && sscanf(text, "largest x%4u%c", &times, &end) == 1)
+        return times;
+    return !strcmp(text, "largest");
 }
 
 int suite_option_read(struct case_draft *draft, struct yaml_value key, const char *name,
@@ -496,11 +490,10 @@ int suite_option_read(struct case_draft *draft, struct yaml_value key, const cha
     if (!text)
         return -EINVAL; /* the document holds the error */
     /* Of the option's default values, which may hang on the others: known when all are read. */
-    draft->every[i] = b->options[i].flags & OPT_LIST && *b->defaults[i]
-                          ? every_of(&b->options[i], text, &draft->times[i])
-                          : 0;
+    draft->largest[i] =
+        b->options[i].flags & OPT_LIST && *b->defaults[i] ? times_largest(&b->options[i], text) : 0;
     draft->general[i] = false;
-    int err = draft->every[i] ? 0 : set_option(draft, i, text, error, sizeof(error));
+    int err = draft->largest[i] ? 0 : set_option(draft, i, text, error, sizeof(error));
     free(text);
     return err ? yaml_fail(value, "%s", error) : 0;
 }

@@ -47,7 +47,7 @@ static const struct opt run_table[] = {
     {OPTION("only", OPT_STRING, run.only, "PATTERN",
             "only the cases of this benchmark, or whose \"BENCH ARGUMENTS\" match (* ? [..] as in "
             "a shell; sizes as 65536, 64K or 64KiB); may be given again"),
-     .flags = NOT_RESUMED},
+     .flags = NOT_RESUMED | OPT_AGAIN},
     {OPTION("repeat", OPT_U64, run.repeat, "N",
             "launches of each case, instead of the suite's number; more launches show smaller "
             "differences"),
@@ -153,33 +153,15 @@ static const char *given_of(const struct opts *o, unsigned flag)
     return NULL;
 }
 
-/* Is the value of this option the word after it? */
-static bool takes_next(const char *word)
-{
-    for (const struct opt *opt = run_table; word[0] == '-' && opt->name; opt++) {
-        bool named = word[1] == '-' && !strcmp(word + 2, opt->name);
-        bool lettered = opt->letter && word[1] == opt->letter && !word[2];
-        if (opt->type != OPT_FLAG && (named || lettered))
-            return true;
-    }
-    return false;
-}
-
-/* Of an option that is given again the last value wins; --only is all of them, as "A|B". After
- * opts_parse(), which has found every value there. A new text. */
-static char *unite_only(int argc, char **argv)
+/* "A|B" of --only A --only B. A new text. */
+static char *unite_only(const struct opt_values *only)
 {
     struct buffer all = {0};
 
     buffer_text(&all, "");
-    for (int at = 1; at < argc && strcmp(argv[at], "--") != 0; at++) {
-        const char *word = argv[at];
-        bool next = takes_next(word);
-        at += next;
-        if (strcmp(word, "--only") != 0 && strncmp(word, "--only=", 7) != 0)
-            continue;
+    for (size_t i = 0; i < only->n; i++) {
         buffer_text(&all, all.size ? "|" : "");
-        buffer_text(&all, next ? argv[at] : word + 7);
+        buffer_text(&all, only->texts[i]);
     }
     return all.text;
 }
@@ -231,7 +213,7 @@ static int run_parsed(const struct opts *o, const struct run_options *given, int
 static int run_given(const struct opts *o, void *context)
 {
     struct given *given = context;
-    char *only = given->run.only ? unite_only(given->argc, given->argv) : NULL;
+    char *only = given->run.only ? unite_only(opts_values(o, "only")) : NULL;
     int status;
 
     if (given->launcher >= 0)

@@ -6,144 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "core/alloc.h"
 #include "core/units.h"
-#include "harness/run/run.h"
-#include "harness/store/run_folder.h"
 #include "harness/text.h"
-
-#define RUNS_MAX 64 /* that are looked at, the newest ones */
-
-/* ---- The last run of the suite ---- */
-
-static bool says(const json_t *meta, const char *member, const char *text)
-{
-    const char *value = json_string_value(json_object_get(meta, member));
-
-    return value && !strcmp(value, text);
-}
-
-struct seen {
-    char *path;
-    time_t time;
-};
-
-static int by_time(const void *a, const void *b)
-{
-    time_t x = ((const struct seen *)a)->time, y = ((const struct seen *)b)->time;
-
-    return (x < y) - (x > y); /* the newest first */
-}
-
-/* Of all cases, or of those of the same --only. */
-static bool is_like(const char *path, const struct estimate_of *of)
-{
-    json_t *meta = NULL;
-    char error[512];
-    bool like = !run_folder_meta(path, &meta, error, sizeof(error)) &&
-                says(meta, "state", "complete") && says(meta, "suite", of->suite) &&
-                says(meta, "processes", of->processes) &&
-                !run_meta_same(meta, error, sizeof(error)) &&
-                (!json_is_string(json_object_get(meta, "only")) ||
-                 (of->only && says(meta, "only", of->only)));
-
-    json_decref(meta);
-    return like;
-}
-
-/* By the number of a case: "bench arguments". */
-static json_t *launches_of(const struct table *plan)
-{
-    json_t *all = json_object();
-
-    for (size_t i = 0; i < plan->n_rows; i++) {
-        const char *state = table_text(plan, i, "state");
-        if ((!strcmp(state, "done") || !strcmp(state, "skip")) && !*table_text(plan, i, "from") &&
-            !*table_text(plan, i, "hosts"))
-            json_object_set_new(all, table_text(plan, i, "case"),
-                                json_sprintf("%s %s", table_text(plan, i, "bench"),
-                                             table_text(plan, i, "arguments")));
-    }
-    return all;
-}
-
-static void add(json_t *sums, const char *key, double value)
-{
-    json_object_set_new(sums, key, json_real(json_real_value(json_object_get(sums, key)) + value));
-}
-
-/* What launches took there, by "bench arguments". */
-struct earlier {
-    json_t *seconds, *launches; /* the sum, and of how many */
-};
-
-/* Fills in path; "": there is no such run. */
-static void load_earlier(struct earlier *e, const struct estimate_of *of, char *path, size_t len)
-{
-    struct run_folder run;
-    struct seen *all = NULL;
-    size_t n = 0;
-    char error[512];
-
-    path[0] = 0;
-    *e = (struct earlier){.seconds = json_object(), .launches = json_object()};
-    for (const char *const *folder = of->folders; *folder; folder++) {
-        struct run_paths runs = {0};
-        struct stat st;
-
-        run_folders_in(*folder, &runs);
-        for (size_t i = 0; i < runs.n; i++) {
-            char *file = xasprintf("%s/run.json", runs.all[i]);
-
-            if (!stat(file, &st))
-                *ARRAY_ADD(all, n) = (struct seen){xstrdup(runs.all[i]), st.st_mtime};
-            free(file);
-        }
-        run_paths_release(&runs);
-    }
-    if (n)
-        qsort(all, n, sizeof(*all), by_time);
-    for (size_t i = 0; i < n && i < RUNS_MAX && !*path; i++)
-        if (strlen(all[i].path) < len && is_like(all[i].path, of))
-            strcpy(path, all[i].path);
-    for (size_t i = 0; i < n; i++)
-        free(all[i].path);
-    free(all);
-    if (!*path || run_folder_load(path, &run, error, sizeof(error)))
-        return;
-    json_t *launches = launches_of(&run.plan);
-    for (size_t i = 0; i < run.n_benches; i++) {
-        /* All rows of a launch have its time. */
-        const struct table *t = &run.benches[i].rows;
-        for (size_t row = 0; row < t->n_rows; row++) {
-            const char *status = table_text(t, row, "status");
-            const char *key =
-                json_string_value(json_object_get(launches, table_text(t, row, "case")));
-            double seconds = table_number(t, row, "launch_s");
-            if (!key || !strcmp(status, "failed") || !strcmp(status, "wrong") || !isfinite(seconds))
-                continue;
-            add(e->seconds, key, seconds);
-            add(e->launches, key, 1);
-        }
-    }
-    json_decref(launches);
-    run_folder_release(&run);
-}
-
-/* How long this launch took then; NaN: not known. */
-static double earlier_seconds(const struct earlier *e, const struct launch *l)
-{
-    char *key = xasprintf("%s %s", l->bench, l->arguments);
-    double n = launch_has_hosts(l) ? 0 : json_real_value(json_object_get(e->launches, key));
-    double seconds = json_real_value(json_object_get(e->seconds, key));
-
-    free(key);
-    return n > 0 ? seconds / n : NAN;
-}
-
-/* ---- What a launch asks for ---- */
 
 /* The value of an option in a text of its own; false where it is not there. */
 static bool argument_of(const char *arguments, const char *name, char *value, size_t len)
@@ -215,31 +81,22 @@ uint64_t launch_asked_ns(const struct bench_list *benches, const struct launch *
     return b ? launch_ns(b, l->arguments) * points_of(b, l, group_ranks) : 0;
 }
 
-/* ---- The estimate ---- */
-
-void estimate_make(struct estimate *e, const struct estimate_of *of)
+void estimate_make(struct estimate *e, const struct bench_list *benches, const struct plan *plan,
+                   unsigned group_ranks)
 {
-    struct earlier earlier;
-
     *e = (struct estimate){.least_ns = INFINITY};
-    load_earlier(&earlier, of, e->run, sizeof(e->run));
-    for (size_t i = 0; i < of->plan->n; i++) {
-        const struct launch *l = &of->plan->launches[i];
-        double then_s = earlier_seconds(&earlier, l);
-        double ns =
-            isnan(then_s) ? (double)launch_asked_ns(of->benches, l, of->group_ranks) : 1e9 * then_s;
+    for (size_t i = 0; i < plan->n; i++) {
+        const struct launch *l = &plan->launches[i];
+        double ns = (double)launch_asked_ns(benches, l, group_ranks);
 
         *ARRAY_ADD(e->expected_ns, e->n) = ns;
-        if (l->state != LAUNCH_TODO || !bench_list_find(of->benches, l->bench))
+        if (l->state != LAUNCH_TODO || !bench_list_find(benches, l->bench))
             continue;
         e->todo++;
-        e->known += !isnan(then_s);
         e->all_ns += ns;
         e->least_ns = fmin(e->least_ns, ns);
         e->most_ns = fmax(e->most_ns, ns);
     }
-    json_decref(earlier.seconds);
-    json_decref(earlier.launches);
 }
 
 void estimate_again(struct estimate *e, size_t i)
@@ -268,15 +125,12 @@ const char *estimate_text(const struct estimate *e, char text[ESTIMATE_BYTES])
         snprintf(all, sizeof(all), "%.1f h", ceil(s / 360) / 10);
     units_format_duration((uint64_t)e->least_ns, least, sizeof(least));
     units_format_duration((uint64_t)e->most_ns, most, sizeof(most));
-    if (!e->known)
-        snprintf(text, ESTIMATE_BYTES,
-                 "expected time: about %s of warm-up and sampling (%zu launch%s x %s%s%s); start, "
-                 "set-up and checks come on top",
-                 all, e->todo, e->todo == 1 ? "" : "es", e->least_ns < e->most_ns ? least : "",
-                 e->least_ns < e->most_ns ? " to " : "", most);
-    else
-        snprintf(text, ESTIMATE_BYTES, "expected time: about %s, as %zu of %zu launches took in %s",
-                 all, e->known, e->todo, e->run);
+    snprintf(
+        text, ESTIMATE_BYTES,
+        "expected time: about %s of warm-up and sampling (%s x %s%s%s); start, set-up and checks "
+        "come on top",
+        all, text_count(e->todo, "launch").text, e->least_ns < e->most_ns ? least : "",
+        e->least_ns < e->most_ns ? " to " : "", most);
     return text;
 }
 

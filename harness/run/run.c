@@ -3,7 +3,6 @@
 #include "harness/run/run.h"
 
 #include <errno.h>
-#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +16,7 @@
 #include "harness/hosts/hosts.h"
 #include "harness/hosts/launcher.h"
 #include "harness/hosts/spread.h"
+#include "harness/machine/fact.h"
 #include "harness/plan/plan.h"
 #include "harness/plan/suite.h"
 #include "harness/probe/probe.h"
@@ -64,30 +64,17 @@ static int fail(const struct run *r, int status)
 
 /* ---- The start of a run: its plan and its folder, new or found ---- */
 
-/* Estimates how long the launches take, by the last run of this suite in results/ or beside this
- * run's folder, and prints it. */
+/* Prints how long the launches are expected to take. */
 static void say_time(struct run *r)
 {
-    const char *own = r->path ? r->path : r->options.out ? r->options.out : "";
-    const char *suite = r->meta ? json_string_value(json_object_get(r->meta, "suite")) : NULL;
-    const char *only = r->meta ? json_string_value(json_object_get(r->meta, "only")) : NULL;
-    char *copy = xstrdup(own), text[ESTIMATE_BYTES];
-    const char *folders[] = {"results", *own ? dirname(copy) : NULL, NULL};
+    char text[ESTIMATE_BYTES];
 
-    suite = suite ? suite : r->suite.name ? r->suite.name : "";
-    estimate_make(&r->estimate, &(struct estimate_of){.benches = &r->benches,
-                                                      .plan = &r->plan,
-                                                      .group_ranks = hosts_slots(&r->hosts.hosts),
-                                                      .folders = folders,
-                                                      .suite = suite,
-                                                      .only = only ? only : r->options.only,
-                                                      .processes = r->options.processes});
+    estimate_make(&r->estimate, &r->benches, &r->plan, hosts_slots(&r->hosts.hosts));
     if (r->estimate.todo)
         fprintf(stderr, "plumb run: %s\n", estimate_text(&r->estimate, text));
     if (r->estimate.todo && r->again_ns)
         fprintf(stderr, "plumb run: up to %.3g min more for what looks slow among its like\n",
                 (double)r->again_ns / 60e9);
-    free(copy);
 }
 
 static void print_dry_run(struct run *r)
@@ -313,11 +300,10 @@ static int start_again(struct run *r)
         return fail(r, err == -EBADMSG                     ? EXIT_DAMAGED
                        : err == -ENOENT || err == -ENOTDIR ? EXIT_USAGE
                                                            : EXIT_INCOMPLETE);
-    r->again_ns = (uint64_t)(1e9 * json_number_value(json_object_get(r->meta, "again_s")));
-    r->options.seed = run_meta_seed(r->meta);
-    r->options.processes = run_meta_processes(r->meta);
-    const char *name = json_string_value(json_object_get(r->meta, "run"));
-    r->name = xstrdup(name ? name : ""); /* its own, also where the folder was moved */
+    r->again_ns = (uint64_t)(1e9 * fact_number(r->meta, "again_s", 0));
+    r->options.seed = (uint64_t)fact_integer(r->meta, "seed", 0);
+    r->options.processes = fact_name(r->meta, "processes");
+    r->name = xstrdup(fact_name(r->meta, "run")); /* its own, also where the folder was moved */
     if (check_same(r))
         return fail(r, EXIT_USAGE);
     return ask_hosts(r) ? fail(r, EXIT_INCOMPLETE) : EXIT_GOOD;
@@ -466,16 +452,18 @@ static int run_launches(struct run *r)
                                      .run = r->name,
                                      .seed = r->options.seed,
                                      .limits = json_object_get(r->meta, "limits"),
-                                     .machine = run_meta_processor(r->meta),
-                                     .cores = run_meta_cores(r->meta),
+                                     .machine = fact_name(r->meta, "machine.cpu.model"),
+                                     .cores = fact_number(r->meta, "machine.cpu.cores", 0),
                                      .hosts = &r->hosts,
                                      .batches = &r->batches,
                                      .kept = &r->kept,
                                      .cancel = r->cancel,
                                      .tick = tick,
                                      .tick_arg = &r->progress};
-    r->batches.alone = run_meta_gpus_alone(r->meta);
     int rule = PROCESS_AUTO;
+
+    FACT_EACH (fact_at(r->meta, "machine.gpus.devices"), gpu)
+        r->batches.alone |= fact_is(gpu, "compute_mode", "exclusive process");
 
     while (process_rules[rule] && strcmp(process_rules[rule], r->options.processes) != 0)
         rule++;
@@ -557,8 +545,8 @@ static bool has_value(const struct table *rows)
  * another thing. */
 static bool needs_other_machine(const struct run *r, const struct table *rows)
 {
-    const json_t *gpus = json_object_get(json_object_get(r->meta, "machine"), "gpus");
-    const json_t *devices = json_object_get(gpus, "devices"); /* null: it could not be told */
+    /* null: it could not be told */
+    const json_t *devices = fact_at(r->meta, "machine.gpus.devices");
     bool other = json_is_array(devices) && !json_array_size(devices);
 
     for (size_t i = 0; other && i < rows->n_rows; i++)

@@ -51,14 +51,6 @@ json_t *run_meta_make(const struct run_meta *m);
 /* The command line, by its words, as run.json has it; argv begins with "run". */
 json_t *run_meta_command(int argc, char **argv);
 
-uint64_t run_meta_seed(const json_t *meta);
-/* Of process_rules; "" where a damaged run.json has none. */
-const char *run_meta_processes(const json_t *meta);
-/* Does a GPU of this machine serve one process at a time? */
-bool run_meta_gpus_alone(const json_t *meta);
-double run_meta_cores(const json_t *meta);          /* of the whole machine; 0 when not known */
-const char *run_meta_processor(const json_t *meta); /* by its name; "" when not known */
-
 /* Are this program and this host those of the run? 0, or -ESTALE with error: one run never mixes
  * two builds or two machines. */
 int run_meta_same(const json_t *meta, char *error, size_t len);

@@ -9,6 +9,7 @@
 #include "core/program.h"
 #include "core/row.h"
 #include "harness/limits/limits.h"
+#include "harness/machine/fact.h"
 #include "harness/plan/suite.h"
 #include "harness/probe/probe.h"
 #include "harness/run/launch.h"
@@ -96,50 +97,9 @@ json_t *run_meta_make(const struct run_meta *m)
     return meta;
 }
 
-uint64_t run_meta_seed(const json_t *meta)
-{
-    return (uint64_t)json_integer_value(json_object_get(meta, "seed"));
-}
-
-const char *run_meta_processor(const json_t *meta)
-{
-    const char *model = json_string_value(
-        json_object_get(json_object_get(json_object_get(meta, "machine"), "cpu"), "model"));
-
-    return model ? model : "";
-}
-
-double run_meta_cores(const json_t *meta)
-{
-    const json_t *cpu = json_object_get(json_object_get(meta, "machine"), "cpu");
-
-    return json_number_value(json_object_get(cpu, "cores"));
-}
-
-const char *run_meta_processes(const json_t *meta)
-{
-    const char *rule = json_string_value(json_object_get(meta, "processes"));
-
-    return rule ? rule : "";
-}
-
-bool run_meta_gpus_alone(const json_t *meta)
-{
-    const json_t *gpus = json_object_get(json_object_get(meta, "machine"), "gpus"), *gpu;
-    size_t i;
-
-    json_array_foreach (json_object_get(gpus, "devices"), i, gpu) {
-        const char *mode = json_string_value(json_object_get(gpu, "compute_mode"));
-
-        if (mode && !strcmp(mode, "exclusive process"))
-            return true;
-    }
-    return false;
-}
-
 static int differs(const char *what, const char *then, const char *now, char *error, size_t len)
 {
-    if (!then || !strcmp(then, now))
+    if (!*then || !strcmp(then, now))
         return 0;
     snprintf(error, len, "this run was begun %s '%s', and this is '%s': start a new run", what,
              then, now);
@@ -148,17 +108,13 @@ static int differs(const char *what, const char *then, const char *now, char *er
 
 int run_meta_same(const json_t *meta, char *error, size_t len)
 {
-    const json_t *host = json_object_get(json_object_get(meta, "machine"), "host");
-    const char *name = json_string_value(json_object_get(host, "hostname"));
     char now[256] = "";
+    int err = differs("by commit", fact_name(meta, "commit"), build_commit(), error, len);
 
-    int err = differs("by commit", json_string_value(json_object_get(meta, "commit")),
-                      build_commit(), error, len);
     if (!err)
-        err = differs("by version", json_string_value(json_object_get(meta, "version")),
-                      PLUMB_VERSION, error, len);
+        err = differs("by version", fact_name(meta, "version"), PLUMB_VERSION, error, len);
     if (!err && !gethostname(now, sizeof(now) - 1))
-        err = differs("on host", name, now, error, len);
+        err = differs("on host", fact_name(meta, "machine.host.hostname"), now, error, len);
     return err;
 }
 
@@ -177,21 +133,20 @@ int run_has_wrong(const char *path, bool *wrong, char *error, size_t len)
 }
 
 /* A run that was resumed has the cost of its earlier sessions. */
-static void add_cost(json_t *cost, const json_t *before, const char *key, uint64_t ns)
-{
-    double ms = json_number_value(json_object_get(before, key)) + (double)ns * 1e-6;
-
-    json_object_set_new(cost, key, json_real(ms));
-}
-
 void run_meta_spent(json_t *meta, uint64_t planned_ns, uint64_t stored_ns, uint64_t benchmarks_ns)
 {
-    const json_t *before = json_object_get(meta, "harness_cost");
+    const struct {
+        const char *key;
+        uint64_t ns;
+    } spent[] = {
+        {"planning_ms", planned_ns}, {"storing_ms", stored_ns}, {"benchmarks_ms", benchmarks_ns}};
+    const json_t *before = fact_at(meta, "harness_cost");
     json_t *cost = json_object();
 
-    add_cost(cost, before, "planning_ms", planned_ns);
-    add_cost(cost, before, "storing_ms", stored_ns);
-    add_cost(cost, before, "benchmarks_ms", benchmarks_ns);
+    for (size_t i = 0; i < sizeof(spent) / sizeof(*spent); i++)
+        json_object_set_new(
+            cost, spent[i].key,
+            json_real(fact_number(before, spent[i].key, 0) + (double)spent[i].ns * 1e-6));
     json_object_set_new(meta, "harness_cost", cost);
 }
 

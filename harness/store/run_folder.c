@@ -13,8 +13,8 @@
 
 #include "core/alloc.h"
 #include "core/row.h"
-#include "core/text.h"
 #include "core/units.h"
+#include "harness/machine/fact.h"
 #include "harness/plan/plan.h"
 #include "harness/text.h"
 
@@ -224,96 +224,41 @@ static int check_columns(const struct table *rows, const char *path, struct erro
 
 /* ---- Launches that ended and whose rows are not all there ---- */
 
-/* What is known of such a launch without its rows; "" for the rest. */
-static void print_lost_cell(FILE *out, const struct run_folder *run, const struct plan_line *l,
-                            const char *bench, const char *column, bool is_parameter)
+/* The row of such a launch, with what is known of it. */
+static void add_lost_row(const struct run_folder *run, struct run_bench *b,
+                         const struct plan_line *l)
 {
     static const char *const of_plan[] = {"case", "repeat", "from", "to", "hosts"};
-    const json_t *machine = json_object_get(run->meta, "machine");
-    const char *host =
-        json_string_value(json_object_get(json_object_get(machine, "host"), "hostname"));
-    const char *name = json_string_value(json_object_get(run->meta, "run"));
-    char reason[256], value[256];
-    size_t len;
+    size_t row = table_add_row(&b->rows), len;
+    char text[256];
 
+    for (size_t i = 0; i < table_column(&b->rows, "metric"); i++) { /* parameters stand before it */
+        const char *column = b->rows.columns[i];
+        const char *given =
+            argument_value(table_text(&run->plan, l->line, "arguments"), column, &len);
+
+        if (!given || memchr(given, ',', len))
+            continue;
+        snprintf(text, sizeof(text), "%.*s", (int)len, given);
+        table_set(&b->rows, row, column, text);
+    }
     for (size_t i = 0; i < sizeof(of_plan) / sizeof(*of_plan); i++)
-        if (!strcmp(column, of_plan[i])) {
-            csv_print(out, table_text(&run->plan, l->line, column));
-            return;
-        }
-    snprintf(reason, sizeof(reason),
-             "its rows are missing: %s.csv has %" PRIu64 " of %" PRIu64
-             "; plumb run --resume measures it again",
-             bench, l->found, l->promised);
+        table_set(&b->rows, row, of_plan[i], table_text(&run->plan, l->line, of_plan[i]));
     if (l->found > l->promised)
-        snprintf(reason, sizeof(reason),
+        snprintf(text, sizeof(text),
                  "%s.csv has %" PRIu64 " rows of it, and plan.csv promises %" PRIu64
                  "; plumb run --resume measures it again",
-                 bench, l->found, l->promised);
-    const struct {
-        const char *column, *text;
-    } known[] = {{"status", "failed"},
-                 {"reason", reason},
-                 {"origin", "measured"},
-                 {"run", name ? name : ""},
-                 {"host", host ? host : ""}};
-    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
-        if (!strcmp(column, known[i].column)) {
-            csv_print(out, known[i].text);
-            return;
-        }
-    const char *given = argument_value(table_text(&run->plan, l->line, "arguments"), column, &len);
-    if (!is_parameter || !given || memchr(given, ',', len))
-        return;
-    snprintf(value, sizeof(value), "%.*s", (int)len, given);
-    csv_print(out, value);
-}
-
-static bool lacks_rows(const struct run_bench *b, const struct plan_lines *launches)
-{
-    for (size_t i = 0; i < launches->n; i++)
-        if (!strcmp(launches->all[i].bench, b->name) && is_lost(&launches->all[i]))
-            return true;
-    return false;
-}
-
-static int parse_with_lost(struct run_folder *run, struct run_bench *b,
-                           const struct plan_lines *launches, struct error e)
-{
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    struct table with = {0};
-
-    if (!out)
-        alloc_fail(BUFSIZ);
-    for (size_t i = 0; i < b->rows.n_columns; i++) {
-        csv_print(out, b->rows.columns[i]);
-        fputc(i + 1 < b->rows.n_columns ? ',' : '\n', out);
-    }
-    for (size_t i = 0; i < b->rows.n_rows * b->rows.n_columns; i++) {
-        csv_print(out, b->rows.cells[i]);
-        fputc((i + 1) % b->rows.n_columns ? ',' : '\n', out);
-    }
-    for (size_t i = 0; i < launches->n; i++)
-        if (!strcmp(launches->all[i].bench, b->name) && is_lost(&launches->all[i])) {
-            size_t metric = table_column(&b->rows, "metric"); /* parameters stand before it */
-
-            for (size_t k = 0; k < b->rows.n_columns; k++) {
-                print_lost_cell(out, run, &launches->all[i], b->name, b->rows.columns[k],
-                                k < metric);
-                fputc(k + 1 < b->rows.n_columns ? ',' : '\n', out);
-            }
-        }
-    if (fclose(out))
-        alloc_fail(size);
-    int err = table_parse(b->name, text, size, &with, e.text, e.len);
-    if (!err) {
-        table_release(&b->rows);
-        b->rows = with;
-    }
-    free(text);
-    return err;
+                 b->name, l->found, l->promised);
+    else
+        snprintf(text, sizeof(text),
+                 "its rows are missing: %s.csv has %" PRIu64 " of %" PRIu64
+                 "; plumb run --resume measures it again",
+                 b->name, l->found, l->promised);
+    table_set(&b->rows, row, "reason", text);
+    table_set(&b->rows, row, "status", "failed");
+    table_set(&b->rows, row, "origin", "measured");
+    table_set(&b->rows, row, "run", fact_name(run->meta, "run"));
+    table_set(&b->rows, row, "host", fact_name(run->meta, "machine.host.hostname"));
 }
 
 /* Nobody may take such a launch for one that was not asked for: it has failed, with a row that says
@@ -321,32 +266,29 @@ static int parse_with_lost(struct run_folder *run, struct run_bench *b,
 static int tell_lost(struct run_folder *run, struct run_bench *b, const struct plan_lines *launches,
                      struct error e)
 {
-    size_t state = table_column(&run->plan, "state");
-    int err = 0;
-
-    if (!lacks_rows(b, launches))
-        return 0;
     for (size_t i = 0; i < launches->n; i++) {
         const struct plan_line *l = &launches->all[i];
 
         if (strcmp(l->bench, b->name) != 0 || !is_lost(l))
             continue;
-        run->n_lost_rows += (size_t)l->promised;
-        /* all states are as long */
-        strcpy(run->plan.cells[l->line * run->plan.n_columns + state], "fail");
-    }
-    if (!b->rows.n_columns) {
-        /* A file that lost its header, too, has the columns that are needed. */
-        char text[512] = "";
+        if (!b->rows.n_columns) {
+            /* A file that lost its header, too, has the columns that are needed. */
+            char text[512] = "";
 
-        for (size_t i = 0; needed_columns[i]; i++)
-            snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s", i ? "," : "",
-                     needed_columns[i]);
-        strcat(text, "\n");
-        table_release(&b->rows);
-        err = table_parse(b->name, text, strlen(text), &b->rows, e.text, e.len);
+            for (size_t k = 0; needed_columns[k]; k++)
+                snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s", k ? "," : "",
+                         needed_columns[k]);
+            strcat(text, "\n");
+            table_release(&b->rows);
+            int err = table_parse(b->name, text, strlen(text), &b->rows, e.text, e.len);
+            if (err)
+                return err;
+        }
+        run->n_lost_rows += (size_t)l->promised;
+        table_set(&run->plan, l->line, "state", "fail");
+        add_lost_row(run, b, l);
     }
-    return err ? err : parse_with_lost(run, b, launches, e);
+    return 0;
 }
 
 /* A benchmark whose launches all ended without a row has no file. */
@@ -476,104 +418,4 @@ void run_folder_release(struct run_folder *run)
     json_decref(run->meta);
     free(run->path);
     *run = (struct run_folder){0};
-}
-
-/* ---- The samples of a run folder ---- */
-
-struct wanted {
-    const char *case_id, *repeat;
-    size_t row, columns[3];
-};
-
-static bool is_wanted(const struct table *t, char *const *cells, void *arg)
-{
-    struct wanted *w = arg;
-    uint64_t row;
-
-    for (size_t i = 0; i < 3; i++)
-        w->columns[i] = table_column(t, (const char *[]){"case", "repeat", "row"}[i]);
-    for (size_t i = 0; i < 3; i++)
-        if (w->columns[i] == TABLE_NO_COLUMN)
-            return true; /* seen, and refused, when the table is there */
-    return !strcmp(cells[w->columns[0]], w->case_id) && !strcmp(cells[w->columns[1]], w->repeat) &&
-           !units_parse_u64(cells[w->columns[2]], &row) && row == w->row;
-}
-
-static int take_values(const struct table *t, const struct wanted *w, const char *path,
-                       double **values, size_t *n, struct error e)
-{
-    size_t column = table_column(t, "value");
-
-    if (!t->n_columns || column == TABLE_NO_COLUMN || w->columns[0] == TABLE_NO_COLUMN ||
-        w->columns[1] == TABLE_NO_COLUMN || w->columns[2] == TABLE_NO_COLUMN)
-        return fail(e, -EBADMSG, "\"%s\" is damaged: its columns are not case,repeat,row,value",
-                    path);
-    *values = xcalloc(t->n_rows, sizeof(**values));
-    for (*n = 0; *n < t->n_rows; ++*n)
-        if (units_parse_double(table_cell(t, *n, column), &(*values)[*n]))
-            return fail(e, -EBADMSG, "\"%s\" is damaged: sample \"%s\" is no number", path,
-                        table_cell(t, *n, column));
-    return 0;
-}
-
-static int parse_samples(const struct run_folder *run, const char *bench, struct wanted *w,
-                         const char *path, const struct buffer *text, double **values, size_t *n,
-                         struct error e)
-{
-    /* The number of samples that the row itself speaks of; 0 when there is no such row. */
-    uint64_t promised = 0;
-    size_t at = 0;
-
-    for (size_t b = 0; b < run->n_benches; b++) {
-        const struct table *rows = &run->benches[b].rows;
-
-        for (size_t i = 0; !strcmp(run->benches[b].name, bench) && i < rows->n_rows; i++)
-            if (!strcmp(table_text(rows, i, "case"), w->case_id) &&
-                !strcmp(table_text(rows, i, "repeat"), w->repeat) && at++ == w->row)
-                units_parse_u64(table_text(rows, i, "samples"), &promised);
-    }
-    struct table t;
-    int torn, err = table_parse_where(path, text->text, text->size, is_wanted, w, &t, &torn, e.text,
-                                      e.len);
-
-    if (err)
-        return err;
-    if (promised && !t.n_rows)
-        err = fail(e, -ENOENT, "\"%s\" keeps no samples of case %s, repeat %s, row %zu", path,
-                   w->case_id, w->repeat, w->row);
-    else if (promised != t.n_rows)
-        err = fail(e, -EBADMSG,
-                   "\"%s\" is damaged: case %s, repeat %s, row %zu has %zu samples, its row says "
-                   "%llu",
-                   path, w->case_id, w->repeat, w->row, t.n_rows, (unsigned long long)promised);
-    if (!err)
-        err = take_values(&t, w, path, values, n, e);
-    table_release(&t);
-    return err;
-}
-
-int run_folder_samples(const struct run_folder *run, const char *bench, const char *case_id,
-                       const char *repeat, size_t row, double **values, size_t *n, char *error,
-                       size_t len)
-{
-    struct wanted w = {.case_id = case_id, .repeat = repeat, .row = row};
-    struct error e = {error, len};
-    struct buffer text = {0};
-    char *path = xasprintf("%s/samples/%s.csv", run->path, bench);
-    int err = file_read(path, FILE_BYTES_MAX, &text);
-
-    *values = NULL;
-    *n = 0;
-    if (err)
-        fail(e, err, "cannot read \"%s\": %s", path, strerror(-err));
-    else
-        err = parse_samples(run, bench, &w, path, &text, values, n, e);
-    if (err) {
-        free(*values);
-        *values = NULL;
-        *n = 0;
-    }
-    buffer_release(&text);
-    free(path);
-    return err;
 }

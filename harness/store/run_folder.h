@@ -66,10 +66,4 @@ int run_folder_meta(const char *path, json_t **meta, char *error, size_t len);
 int run_folder_load(const char *path, struct run_folder *run, char *error, size_t len);
 void run_folder_release(struct run_folder *run);
 
-/* All samples of one row, in time order; *values is the caller's to free. 0, -ENOENT (none kept),
- * -EBADMSG, other -errno of reading. */
-int run_folder_samples(const struct run_folder *run, const char *bench, const char *case_id,
-                       const char *repeat, size_t row, double **values, size_t *n, char *error,
-                       size_t len);
-
 #endif

@@ -175,19 +175,15 @@ END
 # make_node DTYPE: a run of three products, of 200, 220 and 240 W.
 make_node() {
     python3 - "$top" "$1" <<'END'
-import csv, os, sys
+import os, sys
 sys.path.insert(0, sys.argv[1] + "/tests/tools")
-columns = __import__("make-run").row_columns()
-params = "device dtype data m n k".split()
+from run_folder import row_columns, write_plan, write_rows
 os.mkdir("node")
-with open("node/gemm.csv", "w", newline="") as out, open("node/plan.csv", "w") as plan:
-    rows = csv.DictWriter(out, params + columns, restval="", lineterminator="\n")
-    rows.writeheader()
-    plan.write("state,rows,order,case,repeat,bench,arguments,timeout_s\n")
-    for case, (m, watts) in enumerate(((512, 200), (1024, 220), (2048, 240)), 1):
-        plan.write(f"done,0001,{case},{case},1,gemm,,60\n")
-        rows.writerow(dict(device="host", dtype=sys.argv[2], data="random", m=m, n=2048, k=2048, metric="throughput", unit="TFLOP/s", value=1, ci_low=.99, ci_high=1.01,
-                           samples=60, stop="converged", origin="measured", status="ok", run="node", case=case, repeat=1, host="node1", elapsed_s=10, cpu_watts=watts))
+write_rows("node", "gemm", "device dtype data m n k".split() + row_columns(), [
+    dict(device="host", dtype=sys.argv[2], data="random", m=m, n=2048, k=2048, metric="throughput", unit="TFLOP/s", value=1, ci_low=.99, ci_high=1.01,
+         samples=60, stop="converged", origin="measured", status="ok", run="node", case=case, repeat=1, host="node1", elapsed_s=10, cpu_watts=watts)
+    for case, (m, watts) in enumerate(((512, 200), (1024, 220), (2048, 240)), 1)])
+write_plan("node", [("done", 1, case, 1, "gemm", "") for case in (1, 2, 3)])
 END
     sed 's/"suite": "cluster"/"suite": "node"/;s/"run": "run"/"run": "node"/' run/run.json > node/run.json
 }

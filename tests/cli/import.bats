@@ -64,7 +64,7 @@ assert r["imported"][0]["program"] == "nvbandwidth" and r["imported"][0]["versio
     run -0 plumb import new.json --any-version --out any
     cp "$w/iperf3-3.12.json" again.json
     told 2 again.json plumb import "$w/iperf3-3.12.json" again.json --out r
-    told 2 ' 131072, *--set* 65536' plumb import "$w/iperf3-3.12.json" --set size=64K --out r
+    told 2 ' 131072, *--set* 64K' plumb import "$w/iperf3-3.12.json" --set size=64K --out r
     told 2 "'colour'" plumb import "$w/iperf3-3.12.json" --set colour=red --out r
     run -2 plumb import
     run -2 plumb import "$w/iperf3-3.12.json" --out any

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes a run folder whose cases' levels, spreads and changes are known, for tests of verdicts.
 
-The columns are read from core/row.c, so that they cannot drift from the program's. Values are log-normal: a case's level
+Values are log-normal: a case's level
 is the same in every run, a launch's is drawn around it.
 
 usage: make_runs.py DIR [--cases 3|50|300] [--launches N] [--spread S] [--seed N] [--level-spread S] [--run-spread S] [--machine bare|guest]
@@ -14,18 +14,16 @@ PATTERNs are as in a shell, on "bench words of the case", such as "memory triad 
 loss, of what is better when low, too.
 """
 import argparse
-import csv
 import fnmatch
 import json
 import math
 import os
 import random
-import re
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, ROOT + "/tests/tools")
-from told import told  # noqa: E402 pylint: disable=wrong-import-position
+from run_folder import row_columns, write_meta, write_plan, write_rows  # noqa: E402 pylint: disable=wrong-import-position
 
 BARE = {
     "host": {"hostname": "node7", "kernel": "6.1.0-18-amd64", "architecture": "x86_64",
@@ -111,11 +109,6 @@ PARTS = {3: ((memory, 1), (copy, 1), (allreduce, 1)),
          300: ((gemm, 40), (memory, 120), (copy, 60), (net, 40), (allreduce, 40))}
 
 
-def row_columns():
-    with open(os.path.join(ROOT, "core", "row.c"), encoding="utf-8") as source:
-        return re.findall(r'\{"([a-z0-9_]+)", ROW_', source.read())
-
-
 def arguments(bench, params):
     """As a suite asks for the case: its parameters, but what it leaves to the benchmark (isa) and what follows."""
     asked = {"memory": ("op", "threads", "size"), "gemm": ("dtype", "library", "m"),
@@ -182,30 +175,18 @@ class Maker:
                 plan.append((state, case, repeat, bench, arguments(bench, params)))
         for bench, all_rows in rows.items():
             params = [name for name in all_rows[0] if name not in self.columns]
-            with open(os.path.join(o.folder, bench + ".csv"), "w", newline="", encoding="utf-8") as out:
-                writer = csv.DictWriter(out, params + self.columns, lineterminator="\n")
-                writer.writeheader()
-                for row in all_rows:
-                    writer.writerow({key: f"{value:.9g}" if isinstance(value, float) else value
-                                     for key, value in row.items()})
-        with open(os.path.join(o.folder, "plan.csv"), "w", encoding="utf-8") as out:
-            out.write("state,rows,order,case,repeat,bench,arguments,timeout_s,margin\n")
-            for i, (state, case, repeat, bench, words) in enumerate(sorted(plan, key=lambda p: p[2]), 1):
-                out.write(f"{state},0001,{i},{case},{repeat},{bench},{words},60,{o.margin}\n")
-        meta = {"schema": o.schema, "program": "plumbline", "version": "0.1.0", "commit": "1234abc", "run": o.name,
-                "suite": "node", "seed": o.seed, "command": ["plumb", "run", "node"],
-                "started_utc": f"2026-01-02T03:{o.seed % 60:02}:00Z", "finished_utc": "2026-01-02T03:59:00Z",
-                "state": "complete", "config_hash": "00112233aabbccdd", "config": "suite: node\n",
-                "machine": guest() if o.machine == "guest" else json.loads(json.dumps(BARE)), "limits": [],
-                "benchmarks": told({row[3] for row in plan})}
+            write_rows(o.folder, bench, params + self.columns, all_rows)
+        write_plan(o.folder, [(state, 1, case, repeat, bench, words, o.margin) for state, case, repeat, bench, words
+                              in sorted(plan, key=lambda p: p[2])], ",margin")
+        machine = guest() if o.machine == "guest" else json.loads(json.dumps(BARE))
         for path, _, value in (text.partition("=") for text in o.fact):
             *rooms, name = path.split(".")
-            part = meta["machine"]
+            part = machine
             for room in rooms:
                 part = part.setdefault(room, {})
             part[name] = value
-        with open(os.path.join(o.folder, "run.json"), "w", encoding="utf-8") as out:
-            json.dump(meta, out, indent=1)
+        write_meta(o.folder, machine, {row[3] for row in plan}, schema=o.schema, run=o.name, seed=o.seed,
+                   started_utc=f"2026-01-02T03:{o.seed % 60:02}:00Z", finished_utc="2026-01-02T03:59:00Z")
 
 
 def main():

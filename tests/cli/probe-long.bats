@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # tier: long
 # shellcheck disable=SC2030,SC2031,SC2086,SC2154 # each test has variables of its own
-# plumb probe, its options and exit codes, scripts/record-machine, and NVML through a fake library.
+# plumb probe, its options and exit codes, scripts/record-machine, and NVML through the simulated one.
 
 load ../sim/env
 load rows
@@ -14,12 +14,14 @@ lacks()
     if grep -qF -- "$2" "$1"; then echo "\"$2\" is in $1" && false; fi
 }
 
-# fake_nvml: a libnvidia-ml.so.1 that the program will find first.
-fake_nvml()
+# h100s [LINES...]: NVML of two of these, the second cut into slices, with NVLinks to a switch.
+h100s()
 {
-    command -v "${CC:-cc}" >/dev/null || skip "needs a C compiler"
-    "${CC:-cc}" -shared -fPIC -o "$BATS_TEST_TMPDIR/libnvidia-ml.so.1" tests/cli/fake_nvml.c
-    export LD_LIBRARY_PATH=$BATS_TEST_TMPDIR
+    printf '%s\n' '[machine]' 'gpus = 2' 'driver = 550.90.07' 'driver_version = 12040' 'nvswitch_gbps = 450' '[gpu]' 'name = NVIDIA H100 80GB HBM3' \
+        'memory_bytes = 85520809984' 'memory_bus_bits = 5120' 'memory_clock_mhz = 2619' 'power_limit_watts = 700' 'pcie_gen = 5' 'pcie_width_max = 16' \
+        '[gpu 0]' 'address = 0000:f1:00.0' 'virtualization = passthrough' '[gpu 1]' 'address = 0000:f2:00.0' 'virtualization = vgpu' 'mig = yes' \
+        '[link all]' 'kind = nvlink' 'lanes = 18' 'dark_lanes = 1' 'lane_gbps = 26.562' "$@" >"$BATS_TEST_TMPDIR/h100s.conf"
+    simulate_nvml "$BATS_TEST_TMPDIR/h100s.conf"
 }
 
 @test "a recorded machine reads as the machine itself" {
@@ -98,41 +100,45 @@ record_functions()
 }
 
 @test "NVML: what it says of GPUs, slices and links" {
-    fake_nvml
+    h100s
+    # Without the mark of a stand-in, which would be its nature.
+    sed 's/plumb_simulated/plumb_real_ones/g' "$(sim_folder)/libnvidia-ml.so.1" >"$BATS_TEST_TMPDIR/libnvidia-ml.so.1"
+    export LD_LIBRARY_PATH=$BATS_TEST_TMPDIR
     exits 0 probe --json
     says "$out" '"nvml": true' '"driver_version": "550.90.07"' '"cuda_version": "12.4"' '"address": "0000:f1:00.0"' '"memory_bytes": 85520809984'
     says "$out" '"memory_gbytes_per_s": 3352.32' '"compute_capability": "9.0"' '"power_limit_watts": 700.0'
     # 17 of 18 links of 26.562 GB/s
-    says "$out" '"active": 17' '"gbytes_per_s": 451.554' '"name": "NVIDIA H100 80GB HBM3 MIG 1g.10gb"'
+    says "$out" '"active": 17' '"gbytes_per_s": 451.554' '"name": "NVIDIA H100 80GB HBM3 MIG 1g.9gb"'
     [ "$(grep -c '"nature": "mig"' "$out")" -eq 2 ]
     says "$out" '"nature": "passthrough"' '"nature": "vgpu"' 'mode is \"vgpu\"'
     lacks "$out" 'has no driver'
-    # A question without an answer is null, not 0.
-    says "$out" '"max_generation": null'
     probe
     lacks "$out" 'NVLinks are active' # no GPU has more: bridges may wire a part of them
     says "$out" '17 of 18, 452 GB/s' '2 slices' '79.65 GiB'
 }
 
 @test "NVML: a card in a poor state is found out" {
-    fake_nvml
-    FAKE_NVML=bad exits 0 probe
+    h100s '[machine]' 'confidential = yes' '[gpu]' 'power_default_watts = 750' 'cores = 16897' 'ecc_flips = yes' 'ecc_corrected = 10' 'ecc_uncorrected = 3' \
+        'remap_pending = yes' 'fabric_state = 2' 'fabric_degraded = yes' '[gpu 0]' 'compute_mode = 2' '[gpu 1]' 'compute_mode = 7' 'remap_failed = yes' '[link all]' 'kind = none'
+    fault throttle:factor=1:reason=hw_thermal
+    exits 0 probe
     says "$out" '700 of 750 W' '700 W, by default 750 W' 'on, 10 + 3' '3 uncorrected' 'stays in use until' 'spare rows' 'compute mode "prohibited"'
-    says "$out" '(in progress)' 'temperature (hardware)' 'lost bandwidth' ' x8 of x16 ' 'gen 5 x8  gen 5 x16  lanes lost' 'confidential computing'
+    says "$out" '(in progress)' 'hardware slowdown' 'lost bandwidth' ' x8 of x16 ' 'gen 5 x8  gen 5 x16  lanes lost' 'confidential computing'
     says "$out" '1 of 1 pairs of GPUs' '(PCIe)'
-    FAKE_NVML=bad probe --json
-    says "$out" '"p2p_read": "not '
+    probe --json
+    says "$out" '"p2p_read": "not ' '"temperature (hardware)"'
     # Numbers that mean nothing here are not guessed at.
     says "$out" 'NVML says 7, ' ' 16897 cores ' '"ecc_after_reboot": false'
 }
 
 @test "NVML: GPUs with NVLinks between them, and peer access in one direction only" {
-    fake_nvml
-    FAKE_NVML=bridged probe --json
+    h100s '[machine]' 'nvswitch_gbps = 0' '[gpu]' 'virtualization = none' '[link all]' 'lanes = 4' 'dark_lanes = 0' 'write_one_way = yes' '[gpu 1]' 'mig = no'
+    fault throttle:factor=1:reason=idle
+    probe --json
     [ "$(grep -A 1 '"clock_reasons"' "$out" | grep -c '"idle"')" -eq 2 ]
     says "$out" '"nvlinks": 4' '"nvlink_via": "direct"' '"nvlink_gbytes_per_s": 106.248' '"p2p_read": "ok"'
     grep -q '"p2p_write": "from a: ok; from b: [^o]' "$out"
-    FAKE_NVML=bridged probe
+    probe
     says "$out" '(NV4)'
 }
 
@@ -151,9 +157,10 @@ record_functions()
 }
 
 @test "NVML: an old library answers less, and what lacks is null" {
-    fake_nvml
-    FAKE_NVML=old exits 0 probe --json
-    says "$out" '"memory_gbytes_per_s": null' '"virtualization": null' '"gbytes_per_s": 425.0' 'virtualization mode'
+    h100s '[machine]' 'nvml_lacks = MemoryBusWidth VirtualizationMode CurrentClocksEventReasons NvLinkRemoteDeviceType NvLinkSpeed GpuFabricInfoV' \
+        '[gpu]' 'fabric_state = 3'
+    exits 0 probe --json
+    says "$out" '"memory_gbytes_per_s": null' '"clock_reasons": []' '"virtualization": null' '"gbytes_per_s": 451.554' 'virtualization mode'
     says "$out" '"kind": "unknown"' # what is at the other end of a link
     says "$out" '"clique": 9'
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck disable=SC2030,SC2031,SC2086,SC2154 # each test has variables of its own
-# plumb probe, its options and exit codes, scripts/record-machine, and NVML through a fake library.
+# plumb probe, its options and exit codes, scripts/record-machine.
 
 load ../sim/env
 load rows

@@ -42,12 +42,10 @@ END
     python3 - "$top" <<'END'
 import csv, json, sys
 sys.path.insert(0, sys.argv[1] + "/tests/tools")
-import importlib
-from told import told
+from run_folder import row_columns, told
 meta = json.load(open("r/run.json"))
 json.dump(dict(meta, benchmarks=told(["net"])), open("r/run.json", "w"))
-made = importlib.import_module("make-run")
-names = [c for c in made.row_columns()]
+names = row_columns()
 params = ["transport", "pattern", "direction", "size", "streams", "side", "scope", "rail", "peer_host", "cpus", "detail", "peer_detail"]
 base = dict(transport="tcp", pattern="bandwidth", direction="forward", streams="1", peer_host="b", cpus="0>1", detail="eth7 cubic, MSS 1448",
             peer_detail="eth7", carrier="sockets", carrier_device="eth7", status="ok", origin="measured", run="r", case="1", repeat="1", host="a", time_utc="2026-01-01T00:00:00Z", samples="30")

@@ -12,7 +12,7 @@ load run-hosts
 # takes: spinners
 # waits: for ends that do not come
 
-@test "a host that cannot be reached, one without the program, one that says nothing: named, and the next case runs" {
+@test "a host that cannot be reached: named, and the next case runs" {
     printf 'alpha address=127.0.0.1\nbeta address=127.0.0.1\ngone address=127.0.0.1\n' > hosts
     run -4 over_hosts --only '*--size 8*'
     [ "$(cells status | sort | uniq -c | awk '{print $2 $1}' | paste -sd ' ')" != "failed3" ]
@@ -22,39 +22,11 @@ import csv
 state = {(l["from"], l["to"]): l["state"] for l in csv.DictReader(open("r/plan.csv"))}
 assert state == {("alpha", "beta"): "done", ("beta", "gone"): "fail", ("gone", "alpha"): "fail"}, state
 END
-    rm -rf r
-    printf 'alpha address=127.0.0.1\nmute address=127.0.0.1\n' > hosts
-    run -4 over_hosts --only '*--size 8*' --host-wait 30s # for 'alpha' as well
-    cells reason | grep -q "'mute' .* ./rsh in 30 s"
-    rm -rf r
-    printf 'alpha address=127.0.0.1\nbeta address=127.0.0.1\n' > hosts
-    run -4 over_hosts --only '*--size 8*' --remote-dir /nowhere
-    cells reason | grep -q "'/nowhere/plumb' .*'beta'.*--remote-dir"
     none_left
 }
 
 endless() { # a case that would take twenty minutes
     suite '{bench: net, transport: tcp, pattern: latency, size: 8, no-cpu: "true", budget: 20m, timeout: 20m, min-samples: 100000000, max-samples: 100000000}'
-}
-
-@test "another version on a host: named, and nothing is measured; over the time-out: both ends are gone, the launch is late" {
-    mkdir -p other/beta
-    ln -s "$bin/plumb" other/beta/plumb
-    script other/beta/plumb-net <<'END'
-#!/bin/sh
-echo "plumb-net 0.0.1 (fffffff, cc, -O)"
-END
-    run -4 over_hosts
-    alike status failed
-    cells reason | grep -q "'beta' .* 0.0.1 (fffffff)"
-    rm -r other r
-    endless
-    sed -i 's/timeout: 20m/timeout: 2s/' t.yaml
-    run -4 over_hosts
-    alike code timeout from alpha
-    [ "$(grep -c ^late r/plan.csv)" -eq 1 ]
-    none_left
-    [ -z "$(ls tmp)" ]
 }
 
 @test "a listener that is killed in the middle: the row says so, the next launch runs" {
@@ -129,17 +101,6 @@ END
     head -1 r/null.csv | grep -qv '^from'
     printf 'suite: t\nabout: a\ncases: [{bench: "null", between: all}]\n' > t.yaml
     told 2 "'null'" over_hosts --out q
-}
-
-@test "an agent that is killed takes what it runs with it" {
-    endless
-    over_hosts > said 2>&1 &
-    run_pid=$!
-    until_at_work "^$work/bin/plumb-net 127"
-    kill -KILL "$(agent_of 1)" # the listener's
-    reaped 4 "$run_pid"
-    cells reason | grep -q 'beta'
-    none_left
 }
 
 @test "a device that is not here is told once; in a run with hosts it may be there" {

@@ -79,21 +79,6 @@ mended() {
     done
 }
 
-@test "the peer's process is killed, or stopped: an error that names the peer, in time; the next case runs" {
-    local child
-    begin
-    pkill -KILL -P "$server"
-    ended ''
-    next
-    begin
-    child=$(pgrep -P "$server")
-    kill -STOP "$child"
-    ended '' 2
-    kill -CONT "$child"
-    in_time 300 alone 1
-    next
-}
-
 @test "the listener is killed with all that it runs: the other end says so; the asking end is killed: the listener serves the next" {
     begin
     kill -KILL "$server"

@@ -133,8 +133,8 @@ static void measure_products(const struct cluster *c, struct rng *rng, struct me
         double rate = c->rate * 1e6 / (1 + c->begin / times) * exp(c->shapes * rng_normal(rng));
 
         sides[c->way == DATA ? 0 : i % 3] *= times;
-        m->products[m->parts.n_products++] = (struct part_product){
-            sides[0], sides[1], sides[2], rate, NAN, c->fabric.work_jitter, NAN, NAN};
+        m->products[m->parts.n_products++] =
+            (struct part_product){sides[0], sides[1], sides[2], rate, NAN, c->fabric.work_jitter};
     }
     parts_product_spread(&m->parts);
 }

@@ -270,6 +270,9 @@ static int complete(struct reader *r)
             snprintf(gpu->uuid, sizeof(gpu->uuid), "GPU-51300000-0000-0000-0000-%012u", i);
         gpu->pcie_gen_max = gpu->pcie_gen_max ? gpu->pcie_gen_max : gpu->pcie_gen;
         gpu->pcie_width_max = gpu->pcie_width_max ? gpu->pcie_width_max : gpu->pcie_width;
+        gpu->cores = gpu->cores ? gpu->cores : gpu->sms * 128;
+        gpu->power_default_watts =
+            gpu->power_default_watts > 0 ? gpu->power_default_watts : gpu->power_limit_watts;
         if (gpu->numa_node >= SIM_NODES)
             rc = bad(r, "numa_node of GPU %u: at most %u", i, SIM_NODES - 1);
         rc = rc ? rc : find_switch(r, gpu);

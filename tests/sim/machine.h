@@ -27,13 +27,15 @@ struct sim_gpu {
     unsigned numa_node;
     int at_switch; /* -1: none */
     unsigned sms, copy_engines, max_threads_per_sm, pcie_gen, pcie_width, pcie_gen_max,
-        pcie_width_max, nvlink_version, virtualization;
+        pcie_width_max, nvlink_version, virtualization, cores, compute_mode, fabric_state;
     uint64_t memory_bytes, reserved_bytes, l1_bytes, l2_bytes, memory_bus_bits, inflight_bytes;
     uint64_t mig_instances;
     uint64_t ecc_corrected, ecc_uncorrected, pcie_replays;
-    bool ecc, integrated, managed, managed_concurrent, host_register, mig;
+    bool ecc, ecc_flips, remap_pending, remap_failed, fabric_degraded;
+    bool integrated, managed, managed_concurrent, host_register, mig;
     bool rdma, dmabuf, rdma_flush, fabric, imex, multicast;
-    double clock_mhz, memory_clock_mhz, power_limit_watts, power_watts, temperature_c;
+    double clock_mhz, memory_clock_mhz, power_limit_watts, power_default_watts, power_watts,
+        temperature_c;
     double h2d_gbps, d2h_gbps, both_gbps, pageable_factor, write_combined_factor, prefetch_factor,
         fault_factor;
     double h2d_latency_us, d2h_latency_us, pageable_latency_us, d2d_latency_us, memset_latency_us;
@@ -48,7 +50,8 @@ struct sim_gpu {
 
 struct sim_link {
     unsigned kind; /* enum sim_link_kind */
-    uint64_t lanes;
+    uint64_t lanes, dark_lanes;
+    bool write_one_way;
     double lane_gbps, gbps, both_gbps, pcie_gbps, read_factor, latency_us, hop_ns;
 };
 
@@ -60,7 +63,8 @@ struct sim_switch {
 struct sim_machine {
     unsigned gpus, host_node, switches;
     uint64_t driver_version;
-    char driver[24];
+    char driver[24], nvml_lacks[160];
+    bool confidential;
     double host_gbps, cross_gbps, remote_factor, p2p_switch_gbps, p2p_bridge_gbps, p2p_cross_gbps,
         staged_factor, nvswitch_gbps;
     struct sim_gpu gpu[SIM_GPUS];

@@ -27,6 +27,11 @@ const struct sim_machine *nvml_machine(void)
     return plumb_simulated[0] && nvml.started ? &nvml.machine : NULL;
 }
 
+bool nvml_lacks(const char *answer)
+{
+    return nvml_machine() && strstr(nvml.machine.nvml_lacks, answer);
+}
+
 const struct sim_gpu *nvml_gpu(const struct device *device)
 {
     return nvml_machine() && device && device->index < nvml.machine.gpus
@@ -107,6 +112,19 @@ int nvmlSystemGetCudaDriverVersion(int *version)
         return UNINITIALIZED;
     old = sim_fault_has(&nvml.machine, SIM_OLD_DRIVER, -1, -1);
     *version = old ? old->version : (int)nvml.machine.driver_version;
+    return GOOD;
+}
+
+struct confidential { /* nvmlConfComputeSystemState_t */
+    unsigned environment, feature, tools;
+};
+
+int nvmlSystemGetConfComputeState(struct confidential *state);
+int nvmlSystemGetConfComputeState(struct confidential *state)
+{
+    if (!nvml_machine())
+        return UNINITIALIZED;
+    *state = (struct confidential){.feature = nvml.machine.confidential};
     return GOOD;
 }
 
@@ -199,17 +217,6 @@ int nvmlDeviceGetName(struct device *device, char *text, unsigned len)
     return GOOD;
 }
 
-int nvmlDeviceGetUUID(struct device *device, char *text, unsigned len);
-int nvmlDeviceGetUUID(struct device *device, char *text, unsigned len)
-{
-    const struct sim_gpu *gpu = nvml_gpu(device);
-
-    if (!gpu)
-        return INVALID;
-    snprintf(text, len, "%s", gpu->uuid);
-    return GOOD;
-}
-
 struct memory { /* nvmlMemory_t */
     unsigned long long total, free, used;
 };
@@ -222,7 +229,7 @@ NVML_ANSWER(MemoryInfo, struct memory,
 NVML_ANSWER(BAR1MemoryInfo, struct memory,
             ((struct memory){gpu->memory_bytes, gpu->memory_bytes, 0}))
 NVML_ANSWER(MemoryBusWidth, unsigned, gpu->memory_bus_bits)
-NVML_ANSWER(NumGpuCores, unsigned, gpu->sms * 128)
+NVML_ANSWER(NumGpuCores, unsigned, gpu->cores)
 
 int nvmlDeviceGetCudaComputeCapability(struct device *device, int *major, int *minor);
 int nvmlDeviceGetCudaComputeCapability(struct device *device, int *major, int *minor)
@@ -257,5 +264,25 @@ int nvmlDeviceGetMigDeviceHandleByIndex(struct device *device, unsigned index, s
     if (index >= gpu->mig_instances)
         return NOT_FOUND;
     *out = &nvml.slices[device->index];
+    return GOOD;
+}
+
+struct attributes { /* nvmlDeviceAttributes_t */
+    unsigned sms, copy_engines, decoders, encoders, jpegs, ofas, slices, compute_slices;
+    unsigned long long memory_mib;
+};
+
+int nvmlDeviceGetAttributes_v2(struct device *device, struct attributes *out);
+int nvmlDeviceGetAttributes_v2(struct device *device, struct attributes *out)
+{
+    const struct sim_gpu *gpu = nvml_gpu(device);
+
+    if (!gpu || !device->slice)
+        return UNSUPPORTED;
+    *out = (struct attributes){.sms = gpu->sms / 8,
+                               .copy_engines = 1,
+                               .slices = 1,
+                               .compute_slices = 1,
+                               .memory_mib = slice_bytes(gpu) >> 20};
     return GOOD;
 }

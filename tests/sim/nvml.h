@@ -30,6 +30,8 @@ struct pci_info { /* nvmlPciInfo_t */
 
 /* NULL until nvmlInit_v2 has succeeded. */
 const struct sim_machine *nvml_machine(void);
+/* Does the description say that it lacks this answer, as an older driver does? */
+bool nvml_lacks(const char *answer);
 /* The GPU of a handle; NULL: none, or not started. */
 const struct sim_gpu *nvml_gpu(const struct device *device);
 /* ns since the start */
@@ -49,6 +51,8 @@ double nvml_throttled_ns(const struct device *device);
                                                                                                    \
         if (!gpu || !out)                                                                          \
             return INVALID;                                                                        \
+        if (nvml_lacks(#name))                                                                     \
+            return UNSUPPORTED;                                                                    \
         *out = (type)(value);                                                                      \
         return GOOD;                                                                               \
     }

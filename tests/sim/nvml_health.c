@@ -11,6 +11,7 @@
 enum { CLOCK_MEMORY = 2 };
 enum { POLICY_POWER = 0, POLICY_THERMAL = 1, POLICY_RELIABILITY = 5 };
 
+#define IDLE        0x01u
 #define POWER_CAP   0x04u
 #define HW_SLOWDOWN 0x08u
 #define SW_THERMAL  0x20u
@@ -46,6 +47,7 @@ static unsigned long long reasons_of(const struct sim_fault *throttle)
         const char *name;
         unsigned bits;
     } named[] = {{"power", POWER_CAP},
+                 {"idle", IDLE},
                  {"thermal", SW_THERMAL},
                  {"hw_thermal", HW_THERMAL | HW_SLOWDOWN},
                  {"power_brake", POWER_BRAKE | HW_SLOWDOWN}};
@@ -156,8 +158,7 @@ NVML_ANSWER(PowerUsage, unsigned, gpu->power_watts * 1e3)
 NVML_ANSWER(TotalEnergyConsumption, unsigned long long,
             gpu->power_watts * 1e-6 * (double)nvml_running_ns())
 NVML_ANSWER(EnforcedPowerLimit, unsigned, gpu->power_limit_watts * 1e3)
-NVML_ANSWER(PowerManagementLimit, unsigned, gpu->power_limit_watts * 1e3)
-NVML_ANSWER(PowerManagementDefaultLimit, unsigned, gpu->power_limit_watts * 1e3)
+NVML_ANSWER(PowerManagementDefaultLimit, unsigned, gpu->power_default_watts * 1e3)
 
 int nvmlDeviceGetPowerManagementLimitConstraints(struct device *device, unsigned *low,
                                                  unsigned *high);
@@ -175,13 +176,11 @@ int nvmlDeviceGetPowerManagementLimitConstraints(struct device *device, unsigned
 
 NVML_ANSWER(CurrPcieLinkGeneration, unsigned, gpu->pcie_gen)
 NVML_ANSWER(MaxPcieLinkGeneration, unsigned, gpu->pcie_gen_max)
-NVML_ANSWER(GpuMaxPcieLinkGeneration, unsigned, gpu->pcie_gen_max)
 NVML_ANSWER(CurrPcieLinkWidth, unsigned, gpu->pcie_width)
 NVML_ANSWER(MaxPcieLinkWidth, unsigned, gpu->pcie_width_max)
 NVML_ANSWER(PcieReplayCounter, unsigned, gpu->pcie_replays)
 NVML_ANSWER(PersistenceMode, unsigned, 1)
-NVML_ANSWER(ComputeMode, unsigned, 0)
-NVML_ANSWER(NumaNodeId, unsigned, gpu->numa_node)
+NVML_ANSWER(ComputeMode, unsigned, gpu->compute_mode)
 
 int nvmlDeviceGetEccMode(struct device *device, unsigned *now, unsigned *pending);
 int nvmlDeviceGetEccMode(struct device *device, unsigned *now, unsigned *pending)
@@ -190,7 +189,8 @@ int nvmlDeviceGetEccMode(struct device *device, unsigned *now, unsigned *pending
 
     if (!gpu)
         return INVALID;
-    *now = *pending = gpu->ecc;
+    *now = gpu->ecc;
+    *pending = gpu->ecc != gpu->ecc_flips;
     return GOOD;
 }
 
@@ -240,8 +240,12 @@ int nvmlDeviceGetRemappedRows(struct device *device, unsigned *corrected, unsign
 int nvmlDeviceGetRemappedRows(struct device *device, unsigned *corrected, unsigned *uncorrected,
                               unsigned *pending, unsigned *failed)
 {
-    if (!nvml_gpu(device))
+    const struct sim_gpu *gpu = nvml_gpu(device);
+
+    if (!gpu)
         return INVALID;
-    *corrected = *uncorrected = *pending = *failed = 0;
+    *corrected = *uncorrected = 0;
+    *pending = gpu->remap_pending;
+    *failed = gpu->remap_failed;
     return GOOD;
 }

@@ -8,7 +8,7 @@
 
 enum { SPEED_COMMON = 90, SPEED = 164 };
 enum { NVSWITCH = 2 };
-enum { P2P_NVLINK = 2, P2P_ATOMICS = 3, P2P_GOOD = 0, P2P_NOT_SUPPORTED = 5 };
+enum { P2P_WRITE = 1, P2P_NVLINK = 2, P2P_ATOMICS = 3, P2P_GOOD = 0, P2P_NOT_SUPPORTED = 5 };
 
 /* Lane number `lane` of a GPU: lanes are counted over its peers in their order. -1: it has not so many. */
 static int peer_of(const struct device *device, unsigned lane, const struct sim_link **link)
@@ -43,7 +43,7 @@ int nvmlDeviceGetNvLinkState(struct device *device, unsigned lane, unsigned *act
     const struct sim_link *link;
     int peer, rc = lane_of(device, lane, &link, &peer);
 
-    *active = rc == GOOD;
+    *active = rc == GOOD && lane >= link->dark_lanes;
     return rc;
 }
 
@@ -80,6 +80,8 @@ int nvmlDeviceGetNvLinkRemoteDeviceType(struct device *device, unsigned lane, un
     const struct sim_link *link;
     int peer, rc = lane_of(device, lane, &link, &peer);
 
+    if (nvml_lacks("NvLinkRemoteDeviceType"))
+        return UNSUPPORTED;
     *type = !rc && nvml_machine()->nvswitch_gbps > 0 ? NVSWITCH : 0 /* a GPU */;
     return rc;
 }
@@ -87,15 +89,20 @@ int nvmlDeviceGetNvLinkRemoteDeviceType(struct device *device, unsigned lane, un
 int nvmlDeviceGetP2PStatus(struct device *one, struct device *other, int what, unsigned *status);
 int nvmlDeviceGetP2PStatus(struct device *one, struct device *other, int what, unsigned *status)
 {
+    const struct sim_link *link;
     unsigned kind;
 
     if (!nvml_gpu(one) || !nvml_gpu(other) || one->index == other->index || what < 0 || what > 4)
         return INVALID;
-    kind = sim_link(nvml_machine(), one->index, other->index)->kind;
+    link = sim_link(nvml_machine(), one->index, other->index);
+    kind = link->kind;
     if (what == P2P_NVLINK || what == P2P_ATOMICS)
         *status = kind == SIM_NVLINK ? P2P_GOOD : P2P_NOT_SUPPORTED;
     else
-        *status = kind == SIM_NO_LINK ? P2P_NOT_SUPPORTED : P2P_GOOD;
+        *status = kind == SIM_NO_LINK ||
+                          (what == P2P_WRITE && one->index > other->index && link->write_one_way)
+                      ? P2P_NOT_SUPPORTED
+                      : P2P_GOOD;
     return GOOD;
 }
 
@@ -111,7 +118,8 @@ static bool field_value(struct device *device, const struct field *field, unsign
     const struct sim_link *link;
 
     if (field->id == SPEED || field->id == SPEED_COMMON) {
-        if (device->slice || peer_of(device, field->id == SPEED ? field->scope : 0, &link) < 0)
+        if (device->slice || (field->id == SPEED && nvml_lacks("NvLinkSpeed")) ||
+            peer_of(device, field->id == SPEED ? field->scope : 0, &link) < 0)
             return false;
         *value = (unsigned long long)(link->lane_gbps * 1e3);
         return true;
@@ -130,4 +138,44 @@ int nvmlDeviceGetFieldValues(struct device *device, int count, struct field *fie
         fields[i].type = 3; /* unsigned long long */
     }
     return GOOD;
+}
+
+struct fabric_v1 { /* nvmlGpuFabricInfo_t */
+    unsigned char cluster[16];
+    int status;
+    unsigned clique;
+    unsigned char state;
+};
+
+struct fabric { /* nvmlGpuFabricInfo_v2_t */
+    unsigned version;
+    struct fabric_v1 v1;
+    unsigned health;
+};
+
+static int fabric_of(struct device *device, struct fabric_v1 *out)
+{
+    const struct sim_gpu *gpu = nvml_gpu(device);
+
+    if (!gpu || !gpu->fabric_state)
+        return UNSUPPORTED;
+    *out = (struct fabric_v1){.clique = 9, .state = (unsigned char)gpu->fabric_state};
+    return GOOD;
+}
+
+int nvmlDeviceGetGpuFabricInfoV(struct device *device, struct fabric *out);
+int nvmlDeviceGetGpuFabricInfoV(struct device *device, struct fabric *out)
+{
+    if (nvml_lacks("GpuFabricInfoV"))
+        return UNSUPPORTED;
+    if (out->version != (sizeof(*out) | 2u << 24))
+        return BAD_VERSION;
+    out->health = nvml_gpu(device) && nvml_gpu(device)->fabric_degraded ? 1 : 2;
+    return fabric_of(device, &out->v1);
+}
+
+int nvmlDeviceGetGpuFabricInfo(struct device *device, struct fabric_v1 *out);
+int nvmlDeviceGetGpuFabricInfo(struct device *device, struct fabric_v1 *out)
+{
+    return fabric_of(device, out);
 }

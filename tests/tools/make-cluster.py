@@ -4,22 +4,17 @@
 
 Times follow the latency-bandwidth model exactly but for a seeded noise, so that what the report fits is known.
 
-usage: make-cluster.py DIR [--rows 3|300] [--seed N] [--noise 0.003] [--name NAME]
-         [--slow-host N] [--slow-out N] [--late-rank R] [--two-levels] [--above] [--per-node N]
+usage: make-cluster.py DIR [--rows 3|300] [--seed N] [--noise 0.003]
+         [--slow-host N] [--late-rank R] [--two-levels] [--above] [--per-node N]
 """
 import argparse
-import csv
-import importlib
-import json
 import math
 import os
 import random
-import sys
 
-from told import told
+from run_folder import row_columns, write_meta, write_plan, write_rows
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-COLUMNS = importlib.import_module("make-run").row_columns()
+COLUMNS = row_columns()
 
 PARAMS = ("backend transport device op dtype redop size ranks fill scaling in_place segment algorithm gap overlap model bucket buffer nodes vector_bytes "
           "chosen detail rank rank_host scope").split()
@@ -95,7 +90,7 @@ class Maker:
                     self.times(dict(backend=backend, transport=transport, op="allreduce", dtype="f32", redop="sum", size="", ranks=ranks,
                                     fill="node", scaling="weak", nodes=ranks, model=model, bucket=mib << 20), us * self.noise(), ranks, 0)
 
-    def links(self, hosts, latency=True):
+    def links(self, hosts):
         for i in range(1, hosts + 1):
             for k in range(1, hosts + 1):
                 if i >= k:
@@ -106,13 +101,11 @@ class Maker:
                 for size in (65536, 2 ** 20):
                     for direction in ("forward", "reverse"):
                         self.case += 1
-                        out = self.options.slow_out in ((i,) if direction == "forward" else (k,))
-                        rate = LINK * (.53 if slow or out else .985) * self.noise() * (1 if size > 65536 else .9)
+                        rate = LINK * (.53 if slow else .985) * self.noise() * (1 if size > 65536 else .9)
                         self.add("net", dict(base, pattern="bandwidth", direction=direction, size=size), "bandwidth", "GB/s", rate, LINK,
                                  "sysfs: eth0")
-                if latency:
-                    self.case += 1
-                    self.add("net", dict(base, pattern="latency", size=8), "latency", "us", 31 * self.noise() * (1.02 if slow else 1))
+                self.case += 1
+                self.add("net", dict(base, pattern="latency", size=8), "latency", "us", 31 * self.noise() * (1.02 if slow else 1))
 
     def make(self):
         if self.options.rows <= 3:
@@ -144,23 +137,16 @@ class Maker:
             for row in rows:
                 launch = (bench, row["case"], row["repeat"], row.get("from", ""), row.get("to", ""))
                 plan[launch] = plan.get(launch, 0) + 1
-            with open(os.path.join(self.options.folder, bench + ".csv"), "w", newline="", encoding="utf-8") as out:
-                writer = csv.DictWriter(out, (PARAMS if bench == "allreduce" else NET) + COLUMNS, restval="", lineterminator="\n")
-                writer.writeheader()
-                writer.writerows(rows)
-        with open(os.path.join(self.options.folder, "plan.csv"), "w", encoding="utf-8") as out:
-            out.write("state,rows,order,case,repeat,bench,arguments,timeout_s,from,to,hosts\n")
-            group = ";".join(f"node{i}" for i in range(1, 9))
-            for i, ((bench, case, repeat, source, to), n) in enumerate(plan.items(), 1):
-                out.write(f"done,{n:04},{i},{case},{repeat},{bench},,60,{source},{to},{group if bench == 'allreduce' else ''}\n")
+            write_rows(self.options.folder, bench, (PARAMS if bench == "allreduce" else NET) + COLUMNS, rows)
+        group = ";".join(f"node{i}" for i in range(1, 9))
+        write_plan(self.options.folder, [("done", n, case, repeat, bench, "", source, to, group if bench == "allreduce" else "")
+                                         for (bench, case, repeat, source, to), n in plan.items()], ",from,to,hosts")
         hosts = [{"name": f"node{i}", "address": f"10.0.0.{i}", "this_machine": i == 1, "version": "0.1.0", "slots": 2,
                   "clock_offset_s": -.001 * i, "clock_known_to_s": .02, "networks": [{"name": "down0", "speed_mbps": 10000, "addresses": []},
                   {"name": "eth0", "speed_mbps": 1000, "addresses": [f"10.0.0.{i}"]}, {"name": "mlx5_0:1", "speed_mbps": 100000, "addresses": []}]}
                  for i in range(1, 9)]
-        with open(os.path.join(self.options.folder, "run.json"), "w", encoding="utf-8") as out:
-            json.dump({"schema": 3, "run": self.options.name, "suite": "cluster", "config": "", "seed": 1, "state": "complete",
-                       "started_utc": "2026-01-02T03:00:00Z", "machine": {"host": {"hostname": "node1"}}, "limits": [],
-                       "benchmarks": told(("allreduce", "gemm", "memory", "net", "step")), "hosts": {"launcher": "ssh", "list": hosts}}, out, indent=1)
+        write_meta(self.options.folder, {"host": {"hostname": "node1"}}, ("allreduce", "gemm", "memory", "net", "step"),
+                   run=self.options.name, suite="cluster", config="", hosts={"launcher": "ssh", "list": hosts})
 
 
 def main():
@@ -169,16 +155,14 @@ def main():
     parser.add_argument("--rows", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--noise", type=float, default=.003)
-    parser.add_argument("--name")
     parser.add_argument("--slow-host", type=int)
-    parser.add_argument("--slow-out", type=int)
     parser.add_argument("--late-rank", type=int)
     parser.add_argument("--two-levels", action="store_true")
     parser.add_argument("--launches", type=int, choices=(1, 3), default=1)
     parser.add_argument("--above", action="store_true")
     parser.add_argument("--per-node", type=int, default=1)
     options = parser.parse_args()
-    options.name = options.name or os.path.basename(os.path.normpath(options.folder))
+    options.name = os.path.basename(os.path.normpath(options.folder))
     maker = Maker(options)
     maker.make()
     maker.write()

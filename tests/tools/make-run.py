@@ -2,23 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes a run folder with made-up but realistic rows, for tests of the report and for looking at it.
 
-The columns are read from core/row.c, so that they cannot drift from the program's.
-
-usage: make-run.py DIR [--rows 3|300|10000] [--seed N] [--factor F] [--machine FILE] [--null] [--hostile]
-                   [--gpus N [--simulated]] [--no-gpu]
+usage: make-run.py DIR [--rows 3|300|10000] [--seed N] [--factor F] [--hostile]
 """
 import argparse
-import copy
-import csv
 import json
 import math
 import os
 import random
-import re
 
-from told import told
-
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from run_folder import row_columns, write_meta, write_plan, write_rows
 
 MACHINE = {
     "host": {"hostname": "loaner-7", "vendor": "Example", "product": "R1", "kernel": "6.1.0-18-amd64",
@@ -44,40 +36,7 @@ MACHINE = {
     "gpus": {"devices": []},
 }
 
-NO_GPU = ("no GPU module: 'plumb-cuda.so' was not built, for want of nvcc: install the CUDA toolkit or set CUDA_HOME, "
-          "then make config && make")
-
-
-def gpu_address(i):
-    return f"0000:{0x1b + 0x10 * i:02x}:00.0"
-
-
-def nvlinks(i, k):
-    """Pairs of neighbours have 4, those with one between them 2, the others meet over PCIe."""
-    return {1: 4, 2: 2}.get(abs(i - k), 0)
-
-
-def machine_with_gpus(n, simulated):
-    machine = copy.deepcopy(MACHINE)
-    machine["numa"]["nodes"] = [{"node": 0, "cpus": "0-1"}, {"node": 1, "cpus": "2-3"}]
-    machine["gpus"] = {
-        "nvml": True, "driver_version": "580.95", "simulated": simulated,
-        "devices": [{"name": "NVIDIA H200", "address": gpu_address(i), "numa_node": i % 2,
-                     "nature": "simulated" if simulated else "physical"} for i in range(n)],
-        "pairs": [{"a": gpu_address(i), "b": gpu_address(k), "nvlinks": nvlinks(i, k),
-                   "relation": "NODE" if (i - k) % 2 == 0 else "SYS"} for i in range(n) for k in range(i + 1, n)]}
-    machine["pci"] = [{"address": gpu_address(n - 1), "kind": "gpu", "link": {
-        "device": gpu_address(n - 1), "now_gt_s": 32.0, "best_gt_s": 32.0, "now_width": 8, "best_width": 16,
-        "now_gbytes_per_s": 31.508, "best_gbytes_per_s": 63.015, "downtrained": True}}]
-    return machine
-
-
 HOSTILE = "</script><script>alert(1)</script>\"'`touch pwned`<img src=x onerror=alert(2)>&\x1b[31m"
-
-
-def row_columns():
-    with open(os.path.join(ROOT, "core", "row.c"), encoding="utf-8") as source:
-        return re.findall(r'\{"([a-z0-9_]+)", ROW_', source.read())
 
 
 def quantile(samples, p):
@@ -182,138 +141,6 @@ class Maker:
         return self.row(self.case, repeat, params, "bandwidth", "GB/s", peak * share * self.factor,
                         peak, **more)
 
-    def gpu_row(self, repeat, params, metric, unit, level, limit, source, throttled=False, **more):
-        """As row(), with what the GPU's own library says of it."""
-        held = {"gpu_throttle": "power cap", "gpu_throttled_ms": 640, "gpu_throttled_looks": 9,
-                "disturbed": "GPU held back in 9 of 12 looks (power cap)"} if throttled else {}
-        row = self.row(self.case, repeat, params, metric, unit, level, limit,
-                       origin="simulated" if self.options.simulated else "measured",
-                       gpu_clock_mhz_low=1365 if throttled else 1965, gpu_clock_mhz_high=1980,
-                       gpu_memory_clock_mhz=3201, gpu_temperature_c=61.0, gpu_power_watts=698.0 if throttled else 412.0,
-                       gpu_looks=12, **held, **more)
-        if limit and row["limit"]:
-            row["limit_source"] = source
-        return row
-
-    def gpu_gemm(self, repeats):
-        rows = []
-        rates = {"f64": (60, 67, "TFLOP/s"), "f32": (51, 67, "TFLOP/s"), "tf32": (430, 494.5, "TFLOP/s"),
-                 "f16": (805, 989.5, "TFLOP/s"), "bf16": (790, 989.5, "TFLOP/s"), "e4m3": (1420, 1979, "TFLOP/s"),
-                 "e5m2": (1410, 1979, "TFLOP/s"), "int8": (1390, 1979, "TOP/s")}
-        cases = [(dtype, "cublaslt", "random", 8192) for dtype in rates]
-        cases += [("bf16", library, "random", size) for library in ("cublaslt", "cublaslt-best")
-                  for size in (1024, 2048, 4096, 8192, 16384) if (library, size) != ("cublaslt", 8192)]
-        cases += [("bf16", "cublaslt", "zeros", 8192)]
-        for gpu in range(self.options.gpus):
-            for dtype, library, data, size in cases:
-                self.case += 1
-                rate, limit, unit = rates[dtype]
-                level = rate * (1 - 350 / (size + 500)) / (1 - 350 / 8692) * (1.031 if "best" in library else 1)
-                level *= (1.13 if data == "zeros" else 1) * (.91 if gpu == 5 else 1)
-                params = {"device": f"cuda:{gpu}", "dtype": dtype, "accumulate": "f32", "layout": "nn", "data": data,
-                          "library": library, "threads": "", "search": "", "m": size, "n": size, "k": size, "cpus": "",
-                          "kernel": "cuBLASLt 13.1.0", "address": gpu_address(gpu)}
-                rows += [self.gpu_row(repeat, params, "throughput", unit, level * self.factor, limit,
-                                      "datasheet: gpu.h200-sxm-141gb", dtype == "bf16" and data == "random")
-                         for repeat in range(1, repeats + 1)]
-        return rows
-
-    def gpu_memory(self, repeats):
-        rows = []
-        for op in ("read", "copy", "triad", "latency"):
-            for size in [2 ** e for e in range(18, 33, 2)]:
-                self.case += 1
-                level = "L2" if size <= 2 ** 24 else "" if size <= 2 ** 26 else "HBM"
-                for launch in [""] if op == "latency" else ["tuned", "plain"]:
-                    params = dict.fromkeys(("stores", "pages", "threads", "node", "memory_node", "isa", "write_allocate"),
-                                           "")
-                    params.update(device="cuda:0", op=op, dtype="" if op == "latency" else "f64", launch=launch,
-                                  engine="" if op == "latency" else "kernel", size=size, level="auto",
-                                  level_used=level, working_set=size,
-                                  bytes_rule="stream", address=gpu_address(0),
-                                  shape="" if op == "latency" else "2112 x 256, 4 x 16 bytes")
-                    rate = (9000 if level == "L2" else 6000 if level == "" else 4300) * (.93 if launch == "plain" else 1)
-                    rows += [self.gpu_row(repeat, params, "latency", "ns", 270 if level == "L2" else 640, None, "")
-                             if op == "latency" else
-                             self.gpu_row(repeat, params, "bandwidth", "GB/s", rate * self.factor,
-                                          4800 if level == "HBM" else None, "datasheet: gpu.h200-sxm-141gb")
-                             for repeat in range(1, repeats + 1)]
-        return rows
-
-    def copy_params(self, source, destination, **more):
-        params = {"engine": "ce", "source": source, "destination": destination, "direction": "one-way",
-                  "memory": "pinned", "op": "", "access": "", "together": "none", "size": 2 ** 28, "address": "",
-                  "numa": "", "path": "", "clock": "events", "load": ""}
-        params.update(more)
-        return params
-
-    def gpu_copy(self, repeats):
-        rows = []
-        for gpu in range(self.options.gpus):
-            for node in (0, 1):
-                for host, there in ((f"node{node}", f"cuda:{gpu}"), (f"cuda:{gpu}", f"node{node}")):
-                    for memory in ("pinned", "pageable"):
-                        for size in (4096, 2 ** 20, 2 ** 28):
-                            self.case += 1
-                            local = "local" if gpu % 2 == node else "remote"
-                            rate = 55 * (1 if local == "local" else .77) * (.5 if gpu == self.options.gpus - 1 else 1)
-                            rate *= (.3 if memory == "pageable" else 1) * size / (size + 200000)
-                            params = self.copy_params(host, there, memory=memory, numa=local, size=size,
-                                                      address=gpu_address(gpu))
-                            rows += [self.gpu_row(repeat, params, "bandwidth", "GB/s", rate * self.factor, 63.015,
-                                                  "sysfs: generation 5 x16") for repeat in range(1, repeats + 1)]
-        return rows + self.gpu_peers()
-
-    def gpu_peers(self):
-        rows = []
-        n = self.options.gpus
-        for op, access in (("write", "on"), ("read", "on"), ("write", "off")):
-            for i in range(n):
-                for k in range(n):
-                    far = n > 8 and (k - i) % n not in (1, n // 2, n - 1)
-                    if i == k or far:
-                        continue
-                    self.case += 1
-                    links = nvlinks(i, k)
-                    rate = (22.5 * links if links else 26 if (i - k) % 2 == 0 else 19) if access == "on" else 12
-                    rate *= .6 if (i, k) == (2, 3) and access == "on" else 1
-                    params = self.copy_params(f"cuda:{i}", f"cuda:{k}", op=op, access=access, memory="", together="",
-                                              address=gpu_address(i) + "+" + gpu_address(k),
-                                              path="peer access, rank 0" if access == "on" else "through host memory")
-                    rows.append(self.gpu_row(1, params, "bandwidth", "GB/s", rate * self.factor, 25 * links or None,
-                                             f"nvml: {links} NVLinks"))
-        return rows
-
-    def gpu_launch(self, repeats):
-        rows = []
-        costs = {"launch": 2.1, "launch-complete": 6.8, "graph": 3.9, "graph-complete": 31, "stream-sync": 1.2,
-                 "event": 1.4, "event-query": .4, "alloc": 90, "alloc-ordered": 2.2, "pinned-alloc": 140,
-                 "driver-call": 1.9, "copy-small": 7.9}
-        for op, cost in costs.items():
-            self.case += 1
-            params = {"device": "cuda:0", "op": op, "nodes": 20 if "graph" in op else "",
-                      "size": 4096 if "alloc" in op else "", "node": "0", "address": gpu_address(0)}
-            rows += [self.gpu_row(repeat, params, "latency", "us", cost, None, "")
-                     for repeat in range(1, repeats + 1)]
-        return rows
-
-    def add_gpus(self, benches):
-        if self.options.gpus:
-            benches.setdefault("gemm", []).extend(self.gpu_gemm(2))
-            benches.setdefault("memory", []).extend(self.gpu_memory(2))
-            benches.setdefault("copy", []).extend(self.gpu_copy(1))
-            benches["launch"] = self.gpu_launch(2)
-        if self.options.no_gpu:
-            for bench, params in (("gemm", {"device": "cuda:0", "dtype": "bf16", "library": "cublaslt"}),
-                                  ("memory", {"device": "cuda:0", "op": "copy"}),
-                                  ("copy", {"source": "node0", "destination": "cuda:0", "direction": "one-way"}),
-                                  ("launch", {"device": "cuda:0", "op": "launch"})):
-                self.case += 1
-                benches.setdefault(bench, []).append(
-                    self.row(self.case, 1, params, "throughput" if bench == "gemm" else "bandwidth", "", 1, None,
-                             status="skipped", reason=NO_GPU))
-        return benches
-
     @property
     def factor(self):
         return self.options.factor
@@ -371,12 +198,10 @@ class Maker:
 
     def all_rows(self):
         powers = [2 ** e for e in range(14, 28)]
-        if self.options.rows <= 3 and not self.options.null:
+        if self.options.rows <= 3:
             return {"gemm": self.gemm([1024], [], 1)[:1],
                     "memory": self.memory([2 ** 27], ["triad", "latency"], ["f64"], ["regular"],
                                           [2], ["thp"], 1)}
-        if self.options.null:
-            return {"null": self.null(self.options.rows, 1)}
         if self.options.rows <= 300:
             return {
                 "gemm": self.gemm([512, 1024, 2048], [(512, 2304, 768), (512, 768, 3072)], 3),
@@ -396,7 +221,7 @@ class Maker:
     def write(self):
         folder = self.options.folder
         os.makedirs(folder, exist_ok=True)
-        benches = self.add_gpus(self.all_rows())
+        benches = self.all_rows()
         plan = {}
         for bench, rows in benches.items():
             for row in rows:
@@ -412,40 +237,19 @@ class Maker:
             params = []
             for row in rows:
                 params += [name for name in row if name not in self.columns and name not in params]
-            with open(os.path.join(folder, bench + ".csv"), "w", newline="",
-                      encoding="utf-8") as out:
-                writer = csv.DictWriter(out, params + self.columns, restval="", lineterminator="\n")
-                writer.writeheader()
-                for row in rows:
-                    writer.writerow({key: f"{value:.9g}" if isinstance(value, float) else value
-                                     for key, value in row.items()})
+            write_rows(folder, bench, params + self.columns, rows)
         order = sorted(plan, key=lambda launch: (launch[2], self.random.random()))
-        with open(os.path.join(folder, "plan.csv"), "w", encoding="utf-8") as out:
-            out.write("state,rows,order,case,repeat,bench,arguments,timeout_s\n")
-            for i, (bench, case, repeat) in enumerate(order, 1):
-                state, n = plan[bench, case, repeat]
-                out.write(f"{state},{n:04},{i},{case},{repeat},{bench},,60\n")
+        write_plan(folder, [(*plan[launch], launch[1], launch[2], launch[0], "") for launch in order])
         self.write_meta(folder, benches)
 
     def write_meta(self, folder, benches):
-        machine = machine_with_gpus(self.options.gpus, self.options.simulated) if self.options.gpus else MACHINE
-        if self.options.machine:
-            with open(self.options.machine, encoding="utf-8") as source:
-                machine = json.load(source)
+        machine = json.loads(json.dumps(MACHINE))
         if self.options.hostile:
-            machine = json.loads(json.dumps(machine))
             machine["host"]["hostname"] = HOSTILE
             machine["host"]["clocksource"] = HOSTILE
-        meta = {"schema": 3, "program": "plumbline", "version": "0.1.0", "commit": "1234abc",
-                "run": HOSTILE if self.options.hostile else self.options.name, "suite": "node",
-                "seed": self.options.seed, "command": ["plumb", "run", "node", "--seed",
-                                                       str(self.options.seed)],
-                "started_utc": "2026-01-02T03:00:00Z", "finished_utc": "2026-01-02T03:20:00Z",
-                "state": "complete", "config_hash": "00112233aabbccdd",
-                "config": "suite: node\ncases:\n  - bench: memory\n    op: [read, triad]\n",
-                "machine": machine, "limits": [], "benchmarks": told(benches)}
-        with open(os.path.join(folder, "run.json"), "w", encoding="utf-8") as out:
-            json.dump(meta, out, indent=1)
+        write_meta(folder, machine, benches, run=HOSTILE if self.options.hostile else self.options.name, seed=self.options.seed,
+                   command=["plumb", "run", "node", "--seed", str(self.options.seed)],
+                   config="suite: node\ncases:\n  - bench: memory\n    op: [read, triad]\n")
 
 
 def main():
@@ -454,12 +258,7 @@ def main():
     parser.add_argument("--rows", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--factor", type=float, default=1.0, help="speed against the other run")
-    parser.add_argument("--machine", help="JSON of plumb probe")
-    parser.add_argument("--null", action="store_true", help="rows of the null benchmark alone")
     parser.add_argument("--hostile", action="store_true", help="texts that try to break out")
-    parser.add_argument("--gpus", type=int, default=0, help="rows of so many GPUs beside the host's")
-    parser.add_argument("--simulated", action="store_true", help="the GPUs are simulated ones")
-    parser.add_argument("--no-gpu", action="store_true", help="rows that were skipped for want of a GPU")
     options = parser.parse_args()
     options.name = os.path.basename(os.path.normpath(options.folder))
     Maker(options).write()

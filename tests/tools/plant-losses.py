@@ -23,7 +23,7 @@ import shutil
 import statistics
 import subprocess
 
-from told import told
+from run_folder import write_meta, write_plan, write_rows
 
 CASES, PLANTED = 40, 3
 
@@ -70,27 +70,18 @@ def write(folder, columns, number, values, factors):
     said = {"metric": "bandwidth", "unit": "GB/s", "confidence": .95, "samples": 99, "stop": "converged",
             "origin": "measured", "status": "ok", "host": "node7", "time_utc": "2026-01-02T03:04:05Z",
             "run": os.path.basename(folder)}
-    with open(os.path.join(folder, "memory.csv"), "w", encoding="utf-8") as rows, \
-         open(os.path.join(folder, "plan.csv"), "w", encoding="utf-8") as plan:
-        writer = csv.DictWriter(rows, ["op", "size"] + columns, restval="")
-        writer.writeheader()
-        plan.write("state,rows,order,case,repeat,bench,arguments,timeout_s\n")
-        order = 0
-        for repeat in range(1, len(values[0]) + 1):
-            for case, of in enumerate(values, 1):
-                order += 1
-                value = of[repeat - 1] * factors.get(case - 1, 1)
-                writer.writerow({"op": "triad", "size": 4096 * case, "value": value, "ci_low": value,
-                                 "ci_high": value, "case": case, "repeat": repeat, **said})
-                plan.write(f"done,0001,{order},{case},{repeat},memory,--op triad --size {4096 * case},60\n")
-    run = {"schema": 3, "program": "plumbline", "version": "0.1.0", "commit": "1", "run": os.path.basename(folder),
-           "suite": "node", "seed": number, "command": ["plumb", "run", "node"], "state": "complete",
-           "started_utc": f"2026-01-{1 + number // 24:02}T{number % 24:02}:00:00Z", "config": "suite: node\n",
-           "config_hash": "0", "finished_utc": f"2026-01-{1 + number // 24:02}T{number % 24:02}:30:00Z",
-           "machine": {"host": {"hostname": "node7"}, "cpu": {"threads": 8}}, "limits": [],
-           "benchmarks": told(["memory"]), "harness_cost": {"benchmarks_ms": 60000.0 * len(values[0])}}
-    with open(os.path.join(folder, "run.json"), "w", encoding="utf-8") as file:
-        json.dump(run, file)
+    rows, plan = [], []
+    for repeat in range(1, len(values[0]) + 1):
+        for case, of in enumerate(values, 1):
+            value = repr(of[repeat - 1] * factors.get(case - 1, 1))
+            rows.append({"op": "triad", "size": 4096 * case, "value": value, "ci_low": value,
+                         "ci_high": value, "case": case, "repeat": repeat, **said})
+            plan.append(("done", 1, case, repeat, "memory", f"--op triad --size {4096 * case}"))
+    write_rows(folder, "memory", ["op", "size"] + columns, rows)
+    write_plan(folder, plan)
+    day = f"2026-01-{1 + number // 24:02}T{number % 24:02}"
+    write_meta(folder, {"host": {"hostname": "node7"}, "cpu": {"threads": 8}}, ["memory"], seed=number, started_utc=f"{day}:00:00Z",
+               finished_utc=f"{day}:30:00Z", harness_cost={"benchmarks_ms": 60000.0 * len(values[0])})
 
 
 def check(plumb, folder, baseline):

@@ -18,9 +18,8 @@ static struct forecast_point at(double ranks)
     return p;
 }
 
-static struct part_product products[] = {{64, 64, 64, 1e9, NAN, NAN, NAN, NAN},
-                                         {64, 64, 128, 1e9, NAN, NAN, NAN, NAN},
-                                         {64, 128, 64, 1e9, NAN, NAN, NAN, NAN}};
+static struct part_product products[] = {
+    {64, 64, 64, 1e9, NAN, NAN}, {64, 64, 128, 1e9, NAN, NAN}, {64, 128, 64, 1e9, NAN, NAN}};
 
 static int fresh(void **state)
 {
@@ -254,9 +253,9 @@ TEST_WITH(each_operation_is_of_the_same_ranks_of_a_node, fresh, NULL)
     assert_float_equal(at(8).time.step_s, 1 + 2 * 14 * (20 + 4e6 / 8 / 1000) * 1e-6, 1e-6);
 }
 
-static struct part_product fast[] = {{64, 64, 64, 50e12, 100e12, NAN, NAN, NAN},
-                                     {64, 64, 128, 50e12, 100e12, NAN, NAN, NAN},
-                                     {64, 128, 64, 50e12, NAN, NAN, NAN, NAN}};
+static struct part_product fast[] = {{64, 64, 64, 50e12, 100e12, NAN},
+                                     {64, 64, 128, 50e12, 100e12, NAN},
+                                     {64, 128, 64, 50e12, NAN, NAN}};
 
 /* A GPU with a limit of 100 TFLOP/s and 1.6 TB/s, a link of 100 Gb/s. */
 static void swap_scene(const char *dtype)

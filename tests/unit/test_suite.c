@@ -59,28 +59,6 @@ TEST(test_defaults_and_overrides)
     suite_release(&s);
 }
 
-/* Each fourth from the last back, in the order in which they stand; of few values the last is left. */
-TEST(test_coarse)
-{
-    static const char *const wanted[] = {"--size 2048", "--size 32768", "--size 524288"};
-    struct bench_info bench = fake_list.benches[0];
-    struct bench_list list = {.benches = &bench, .n = 1, .problems = ""};
-    char error[512] = "", *defaults[8] = {NULL}, sizes[] = "1K,2K,4K,8K,16K,32K,64K,128K,256K,512K";
-    static const char text[] = "suite: a\ncases: [{bench: fake, op: coarse, size: coarse}]\n";
-    struct suite s;
-    for (size_t i = 0; bench.options[i].name; i++)
-        defaults[i] = !strcmp(bench.options[i].name, "size") ? sizes : bench.defaults[i];
-    bench.defaults = defaults;
-    assert_int_equal(
-        suite_parse("t.yaml", text, sizeof(text) - 1, NULL, &list, &s, error, sizeof(error)), 0);
-    assert_int_equal(s.n, 3);
-    for (size_t i = 0; i < 3; i++) {
-        assert_non_null(strstr(s.cases[i].arguments, wanted[i]));
-        assert_non_null(strstr(s.cases[i].arguments, "--op write"));
-    }
-    suite_release(&s);
-}
-
 TEST(test_refusals)
 {
     static const char *const all[][3] = {

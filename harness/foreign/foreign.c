@@ -291,11 +291,8 @@ static int read_any(const char *text, struct foreign_reading *r)
                 list = pool_join(&out->pool, list, ", ", f->program);
             last = f->program;
         }
-        snprintf(
-            r->error, r->len,
-            "it is no output of a program that is known here: %s; take off what a launcher or a "
-            "log puts before each line",
-            list);
+        snprintf(r->error, r->len, "it is no output of a program that is known here: %s%s%s", list,
+                 *r->prefixed ? "; most of its lines, but not all, begin like " : "", r->prefixed);
         err = -ENOENT;
     }
     for (size_t i = 0; i < d.n; i++)
@@ -307,30 +304,22 @@ static int read_any(const char *text, struct foreign_reading *r)
     return err;
 }
 
-/* The text of a file without a byte order mark, its lines ended by LF alone; NULL, with the error set. */
-static const char *plain_text(struct foreign_reading *r, const char *text, size_t size)
+bool foreign_is_known(const char *text)
 {
-    size_t n = size > 2 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0, kept = 0;
-    char *plain = pool_alloc(&r->out->pool, size + 1, 1);
-
-    for (; n < size; n++) {
-        while (text[n] == '\n' && kept && plain[kept - 1] == '\r')
-            kept--;
-        plain[kept++] = text[n];
-    }
-    plain[kept] = 0;
-    if (!memchr(plain, 0, kept))
-        return plain;
-    reading_bad(r, "it has bytes that are no text");
-    return NULL;
+    return json_start(text) || format_of(text, NULL) != NULL;
 }
 
 int foreign_read(const char *name, const char *text, size_t size, bool any_version,
                  struct foreign_output *out, char *error, size_t len)
 {
     char why[512] = "";
-    struct foreign_reading r = {
-        .out = out, .twice = "", .any_version = any_version, .error = why, .len = sizeof(why)};
+    struct foreign_reading r = {.out = out,
+                                .name = name,
+                                .twice = "",
+                                .prefixed = "",
+                                .any_version = any_version,
+                                .error = why,
+                                .len = sizeof(why)};
     const char *plain = NULL;
 
     *out = (struct foreign_output){0};

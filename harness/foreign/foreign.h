@@ -101,13 +101,19 @@ unsigned foreign_version(const char *output, char *text, size_t len);
 
 struct foreign_reading {
     struct foreign_output *out;
-    const char *text;   /* of one output: a file may hold several */
-    const json_t *json; /* of JSON */
-    const char *twice;  /* of JSON: a message on a member that is there twice; "" */
+    const char *name;     /* of the file; "" */
+    const char *text;     /* of one output: a file may hold several */
+    const json_t *json;   /* of JSON */
+    const char *twice;    /* of JSON: a message on a member that is there twice; "" */
+    const char *prefixed; /* what stands before many lines, but not before all; "" */
     bool any_version;
     char *error;
     size_t len;
 };
+
+/* The text of a file as its program printed it (plain.c); NULL, with the error set. */
+const char *plain_text(struct foreign_reading *r, const char *text, size_t size);
+bool foreign_is_known(const char *text); /* of a program, or with a line that begins JSON */
 
 #define PERFTEST_TITLE "^ *([A-Z][A-Za-z_ ]+ Test) *$"
 int read_nvbandwidth_json(struct foreign_reading *r);

@@ -24,6 +24,7 @@
  * The header has -n, and since 2.13 -m and -G; -R (registered buffers) is in the command alone. So
  * is -D: since 2.17, kernels of nccl-tests itself may move the data in place of NCCL's.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -49,6 +50,7 @@ struct nccl {
     const char *each;    /* ranks in a process of one thread; "": not told, or of several threads */
     const char *kernels; /* "own": not those of NCCL; "": those, or not told */
     const char *unaligned; /* "1": the buffers are, as was asked for */
+    const char *named_by;  /* who names the collective; "" is the output */
     const char *maker;     /* of the GPUs: "AMD"; "" is NVIDIA, or not told */
 };
 
@@ -66,6 +68,39 @@ static const char *collective_of(struct foreign_reading *r, const char *program)
     const char *end = strstr(name, "_perf");
 
     return pool_text(&r->out->pool, "%.*s", (int)(end ? (size_t)(end - name) : strlen(name)), name);
+}
+
+/* The one collective in the name of a file, "all_reduce-8gpus.txt"; "": none, or several. */
+static const char *collective_in_name(struct foreign_reading *r)
+{
+    static const char *const names[][2] = {{"reduce_scatter", "reduce[-_]?scatter"},
+                                           {"all_reduce", "all[-_]?reduce"},
+                                           {"all_gather", "all[-_]?gather"},
+                                           {"alltoallv", "all[-_]?to[-_]?allv"},
+                                           {"alltoall", "all[-_]?to[-_]?all"},
+                                           {"sendrecv", "send[-_]?recv"},
+                                           {"broadcast", "broadcast"},
+                                           {"hypercube", "hypercube"},
+                                           {"gather", "gather"},
+                                           {"scatter", "scatter"},
+                                           {"reduce", "reduce"}};
+    const char *slash = strrchr(r->name, '/'), *found = "";
+    char *name = (char *)pool_text(&r->out->pool, "%s", slash ? slash + 1 : r->name);
+    size_t n = 0;
+
+    for (char *at = name; *at; at++)
+        *at = (char)tolower((unsigned char)*at);
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        const char *pattern = pool_text(&r->out->pool, "(^|[^a-z])(%s)([^a-z]|$)", names[i][1]);
+        size_t at, len = reading_find(name, pattern, 2, &at);
+
+        if (!len)
+            continue;
+        memset(name + at, '-', len); /* "reduce" is no further one in "all_reduce" */
+        found = names[i][0];
+        n++;
+    }
+    return n == 1 ? found : "";
 }
 
 static const char *maker_of(struct foreign_reading *r, const char *devices)
@@ -175,6 +210,7 @@ static void add_result(struct foreign_reading *r, const struct nccl *n, const st
     reading_fact(r, line, "kernels", "%s", n->kernels);
     reading_fact(r, line, "unaligned", "%s", n->unaligned);
     reading_fact(r, line, "maker", "%s", n->maker);
+    reading_fact(r, line, "named_by", "%s", n->named_by);
     reading_figure(line, quantity, "mean", us, PRINTED_US);
     if (algbw > 0)
         reading_figure(line, "algbw", "", algbw, PRINTED_GB_S);
@@ -363,6 +399,7 @@ int read_nccl_json(struct foreign_reading *r)
         return reading_bad(r, "it is cut off: it does not say when it ended");
     n.ranks = n.groups > 1 ? 0 : ranks_of(config);
     n.collective = collective_of(r, program ? program : "");
+    n.named_by = "";
     n.maker = json_object_get(r->json, "rccl_version") ? "AMD" : "";
     for (size_t i = 0; !*n.maker && i < json_array_size(devices); i++)
         n.maker = maker_of(r, reading_json_text(r, json_array_get(devices, i), "device_info"));
@@ -554,13 +591,16 @@ static int read_ranks(struct foreign_reading *r, struct nccl *n)
 
 int read_nccl_text(struct foreign_reading *r)
 {
-    struct nccl n = {.maker = *reading_match(r, r->text, "(rccl-(tests|library))") ? "AMD" : ""};
+    struct nccl n = {.maker = *reading_match(r, r->text, "(rccl-(tests|library))") ? "AMD" : "",
+                     .named_by = ""};
     size_t before = r->out->n, outputs = reading_count(r->text, "^# *nThread "),
            starts = reading_count(r->text, "^# Collective test starting:");
 
     r->out->version = reading_match(r, r->text, "^# nccl-tests version ([0-9.]+)");
     n.collective =
         collective_of(r, reading_match(r, r->text, "^# Collective test starting: *([^ ]+)"));
+    if (!*n.collective && *(n.collective = collective_in_name(r)))
+        n.named_by = "collective by the file's name";
     n.library =
         library_text(r, strtoul(reading_match(r, r->text, "nccl-library=([0-9]+)"), NULL, 10));
     n.registered = n.kernels = "";

@@ -191,7 +191,8 @@ END
     told 5 '--set collective=' plumb import old.txt --out r
     [ ! -e r ]
     run -0 plumb import "$t" --out named
-    for how in 'old.txt --set collective=all_reduce' 'old.txt --set op=allreduce'; do
+    cp old.txt all_reduce.txt
+    for how in 'old.txt --set collective=all_reduce' 'old.txt --set op=allreduce' all_reduce.txt; do
         # shellcheck disable=SC2086 # several words
         run -0 plumb import $how --out "r $how"
         [ "$(cells "r $how/allreduce.csv" op redop size metric value)" = \

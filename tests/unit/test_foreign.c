@@ -369,6 +369,19 @@ static struct buffer witness(const char *file)
     return b;
 }
 
+/* Each line of a text with one of `n` prefixes in turn. */
+static struct buffer prefixed(const char *text, const char *const *prefixes, size_t n)
+{
+    struct buffer b = {0};
+
+    for (size_t i = 0, len; *text; text += len, i++) {
+        len = strcspn(text, "\n") + 1;
+        buffer_add(&b, prefixes[i % n], strlen(prefixes[i % n]));
+        buffer_add(&b, text, len);
+    }
+    return b;
+}
+
 static void same_as(const char *file, const char *text, size_t size, const char *how)
 {
     struct foreign_output out, wanted = read_changed(file, NULL);
@@ -389,32 +402,70 @@ static void same_as(const char *file, const char *text, size_t size, const char 
     foreign_release(&wanted);
 }
 
-/* A byte order mark, CR LF, and a launcher's line before it: the results are the same. A prefix before each line is refused. */
+/* What editors, launchers and logs do to a file: the results are the same. */
 TEST(test_surroundings)
 {
     static const char *const files[] = {NCCL, NVB, NVBJ, PERF, IPERF, OSU};
-
+    static const char *const prefixes[][2] = {
+        {"[1,0]<stdout>:", "[1,0]<stdout>:"},
+        {"[prterun-red-7@1,0]<stdout>: ", "[prterun-red-7@1,0]<stderr>: "},
+        {"[0] ", "[0] "},
+        {"00: ", "00: "},
+        {"[pod/bench-0/nccl] ", "[pod/bench-0/nccl] "},
+        {"bench-0  | ", "bench-0  | "},
+        {"2026-05-06T07:08:09.120000Z ", "2026-05-06T07:08:09.130000+02:00 "},
+        {"Oct  1 08:00:00 red bench[12]: ", "Oct  1 08:00:01 red bench[12]: "},
+        {"2026-05-06T07:08:09Z 0: ", "2026-05-06T07:08:10Z 0: "}};
     for (size_t i = 0; i < N(files); i++) {
-        struct buffer b = witness(files[i]), changed = {0}, prefixed = {0};
-        struct foreign_output out;
-        char error[512];
+        struct buffer b = witness(files[i]), changed = {0};
 
-        buffer_text(&changed, "\xef\xbb\xbfsrun: job 7 has been allocated resources\n");
-        for (const char *at = b.text; *at; at++) {
-            if (at == b.text || at[-1] == '\n')
-                buffer_text(&prefixed, "0: ");
-            buffer_add(&prefixed, at, 1);
-            buffer_add(&changed, *at == '\n' ? "\r\n" : at, *at == '\n' ? 2 : 1);
+        for (int big = 0; big < 2; big++) { /* and byte order marks */
+            const char *mark = big ? "\xfe\xff" : "\xff\xfe";
+            buffer_add(&changed, mark, 2);
+            for (size_t k = 0; k < b.size; k++)
+                buffer_add(&changed, (char[]){big ? 0 : b.text[k], big ? b.text[k] : 0}, 2);
+            same_as(files[i], changed.text, changed.size, "UTF-16");
+            buffer_release(&changed);
         }
+        buffer_add(&changed, "\xef\xbb\xbf", 3);
+        for (const char *at = b.text; *at; at++)
+            buffer_add(&changed, *at == '\n' ? "\r\n" : at, *at == '\n' ? 2 : 1);
         same_as(files[i], changed.text, changed.size, "CR LF");
-        assert_int_equal(
-            foreign_read("it", prefixed.text, prefixed.size, false, &out, error, sizeof(error)),
-            -ENOENT);
-        foreign_release(&out);
-        buffer_release(&prefixed);
         buffer_release(&changed);
+        for (size_t k = 0; k < N(prefixes); k++) {
+            struct buffer with = prefixed(b.text, prefixes[k], 2);
+
+            same_as(files[i], with.text, with.size, prefixes[k][0]);
+            buffer_add(&changed, "srun: job 7 has been allocated resources\n", 41);
+            buffer_add(&changed, with.text, with.size);
+            same_as(files[i], changed.text, changed.size, "a launcher's line");
+            buffer_release(&changed);
+            buffer_release(&with);
+        }
         buffer_release(&b);
     }
+}
+
+/* Lines of processes side by side are those of the one that printed results, or of none. */
+TEST(test_processes)
+{
+    struct buffer b = witness(NCCL), with, doubled = {0};
+    struct foreign_output out;
+    char error[512];
+    for (const char *at = b.text; *at; at += strcspn(at, "\n") + 1)
+        for (int i = 0; i < 2; i++)
+            buffer_add(&doubled, at, strcspn(at, "\n") + 1);
+    with = prefixed(doubled.text, (const char *const[]){"0: ", "1: "}, 2);
+    assert_int_equal(foreign_read("it", with.text, with.size, false, &out, error, sizeof(error)),
+                     -EBADMSG);
+    assert_non_null(strstr(error, "2 processes"));
+    foreign_release(&out);
+    buffer_release(&with);
+    with = prefixed(b.text, (const char *const[]){"1: NCCL INFO of another\n0: "}, 1);
+    same_as(NCCL, with.text, with.size, "NCCL INFO of another");
+    buffer_release(&with);
+    buffer_release(&doubled);
+    buffer_release(&b);
 }
 
 /* Outputs behind one another: every result of them, or none; 0: refused. */
@@ -492,6 +543,12 @@ TEST(test_nccl_names)
          "maker",
          "",
          "wrong"}};
+    static const char *const names[][2] = {{"dir_broadcast/all_reduce-8.txt", "all_reduce"},
+                                           {"AllReduce.log", "all_reduce"},
+                                           {"reduce_scatter_perf.out", "reduce_scatter"},
+                                           {"reduce-then-broadcast.txt", ""},
+                                           {"gathered.txt", ""},
+                                           {"nccl.txt", ""}};
     struct foreign_output out;
     for (size_t i = 0; i < N(cases); i++) {
         out = read_changed(cases[i].file, cases[i].pairs);
@@ -501,6 +558,17 @@ TEST(test_nccl_names)
                      out.lines[0].status);
         foreign_release(&out);
     }
+    struct buffer b = witness(NCCL);
+    char *start = strstr(b.text, "# Collective test starting"), error[512];
+    memmove(start, strchr(start, '\n') + 1, strlen(strchr(start, '\n')));
+    for (size_t i = 0; i < N(names); i++) {
+        assert_int_equal(
+            foreign_read(names[i][0], b.text, strlen(b.text), false, &out, error, sizeof(error)),
+            0);
+        assert_string_equal(foreign_value(&out.lines[0], "collective"), names[i][1]);
+        foreign_release(&out);
+    }
+    buffer_release(&b);
 }
 
 static const char before_213[] =

@@ -193,12 +193,6 @@ static inline void bytes_put32(uint8_t *to, uint32_t value)
     memcpy(to, &value, sizeof(value));
 }
 
-static inline void bytes_put64(uint8_t *to, uint64_t value)
-{
-    value = htobe64(value);
-    memcpy(to, &value, sizeof(value));
-}
-
 static inline uint16_t bytes_get16(const uint8_t *from)
 {
     uint16_t value;

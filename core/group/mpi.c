@@ -378,7 +378,7 @@ static int follow(struct world *w, char *error, size_t len)
 
     if (err)
         return err;
-    err = world_hello_send(w->channels[0], &h);
+    err = channel_send(w->channels[0], WORLD_HELLO, &h, sizeof(h));
     if (err)
         return world_fail(err, error, len, "%s", channel_error(w->channels[0]));
     err = world_hear(w, w->channels[0], 2 * (uint64_t)START_NS, NULL, error, len);
@@ -430,7 +430,7 @@ static void tell_port(void *arg, const char *address, uint16_t port)
 
 static uint32_t meeting_protocol(void)
 {
-    static const uint32_t layout[] = {1, sizeof(struct world_member)};
+    static const uint32_t layout[] = {2, sizeof(struct world_member)};
 
     return meet_protocol(layout, 2);
 }

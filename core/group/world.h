@@ -41,7 +41,6 @@ struct world_member {
     /* its number among those of its machine, whatever they call themselves: for CPUs */
     uint32_t machine_rank;
     uint32_t machine_ranks; /* how many those are */
-    uint32_t build;         /* reserved */
 };
 
 struct world;
@@ -139,19 +138,16 @@ enum world_frame {
     WORLD_HEAD,      /* rank 0 to all: size, nodes, the world's key */
     WORLD_MEMBERS,   /* the next ones, WORLD_CHUNK at most */
 };
-#define WORLD_CHUNK        64
-#define WORLD_MEMBER_BYTES (3 * WORLD_NAME_MAX + 8 + 24 + 4 + 4 * 4)
-#define WORLD_HELLO_BYTES  (8 + WORLD_MEMBER_BYTES)
+#define WORLD_CHUNK 64
 
 struct world_hello {
     uint32_t rank, size;
     struct world_member member;
 };
 
-void world_member_put(uint8_t to[WORLD_MEMBER_BYTES], const struct world_member *m);
-void world_member_get(const uint8_t from[WORLD_MEMBER_BYTES], struct world_member *m);
+/* What another rank says of itself: texts end and can be shown, its address is one of IP. */
+void world_member_clean(struct world_member *m);
 
-int world_hello_send(struct channel *c, const struct world_hello *h);
 int world_hello_recv(struct channel *c, struct world_hello *h, uint64_t wait_ns);
 
 /* Rank 0: tells a rank all that it knows. 0 or -errno with error. */

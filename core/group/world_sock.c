@@ -54,7 +54,6 @@ static void gather_judge(struct gather *g, struct meet_place *p, const struct wo
     struct world *w = g->w;
     struct channel *c = p->c;
     uint64_t now_ns = clock_now_ns();
-    uint8_t left[8];
     char why[256];
     int err = is_wrong(w, h, why, sizeof(why));
 
@@ -68,8 +67,8 @@ static void gather_judge(struct gather *g, struct meet_place *p, const struct wo
     w->members[h->rank] = h->member;
     world_adopt(w, h->rank, c);
     g->missing--;
-    bytes_put64(left, g->until_ns > now_ns ? g->until_ns - now_ns : 0);
-    channel_send(c, WORLD_ACCEPTED, left, sizeof(left)); /* if it has gone: gather_look() */
+    uint64_t left_ns = g->until_ns > now_ns ? g->until_ns - now_ns : 0;
+    channel_send(c, WORLD_ACCEPTED, &left_ns, sizeof(left_ns)); /* if it has gone: gather_look() */
 }
 
 /* Those that have come and gone may come again. */
@@ -127,23 +126,6 @@ static void say_missing(const struct world *w, char *text, size_t len)
 
 #define TELL_NS 60000000000u /* rank 0 tells one after the other, and many they may be */
 
-static int enter(struct channel *c, const struct world_meeting *m, uint64_t *left_ns, char *error,
-                 size_t len)
-{
-    struct world_hello h = {.rank = m->rank, .size = m->size};
-    uint8_t bytes[8];
-
-    world_self(&h.member);
-    int err = world_hello_send(c, &h);
-    if (err)
-        return world_fail(err, error, len, "%s", channel_error(c));
-    err = world_expect(c, WORLD_ACCEPTED, bytes, sizeof(bytes), CHANNEL_WAIT_NS, m->cancel, error,
-                       len);
-    if (!err)
-        *left_ns = bytes_get64(bytes);
-    return err;
-}
-
 int world_join(struct world **world, const struct world_meeting *m, char *error, size_t len)
 {
     struct meet_connect to = {.host = m->address,
@@ -152,10 +134,12 @@ int world_join(struct world **world, const struct world_meeting *m, char *error,
                               .protocol = m->protocol,
                               .wait_ns = m->wait_ns,
                               .cancel = m->cancel};
+    struct world_hello h = {.rank = m->rank, .size = m->size};
     struct channel *c = NULL;
     struct world *w = NULL;
     uint64_t left_ns = 0;
 
+    world_self(&h.member);
     int err = meet_connect(&to, &c, error, len);
     if (err && m->cancel && *m->cancel)
         err =
@@ -163,7 +147,12 @@ int world_join(struct world **world, const struct world_meeting *m, char *error,
     if (err)
         return err;
     /* A number that cannot be is rank 0's to refuse: so both ends are told. */
-    err = enter(c, m, &left_ns, error, len);
+    err = channel_send(c, WORLD_HELLO, &h, sizeof(h));
+    if (err)
+        world_fail(err, error, len, "%s", channel_error(c));
+    else
+        err = world_expect(c, WORLD_ACCEPTED, &left_ns, sizeof(left_ns), CHANNEL_WAIT_NS, m->cancel,
+                           error, len);
     if (!err)
         err = world_new(&w, "sock", m->rank, m->size, error, len);
     if (!err)

@@ -292,8 +292,8 @@ struct collective_ops {
     int (*write)(struct collective *c, uint64_t offset, const void *from, size_t bytes);
     int (*read)(struct collective *c, uint64_t offset, void *to, size_t bytes);
 
-    /* Where a member has several ranks, or a backend is made of several others: as collective_fill()
-     * and collective_compare() (data.h). NULL: these. */
+    /* Where a member has several ranks, or a backend is made of several others: what
+     * collective_fill() and collective_compare() (data.h) call. NULL: they do it. */
     int (*fill)(struct collective *c, uint64_t seed);
     int (*compare)(struct collective *c, uint64_t seed);
     /* Of a backend that is made of several others: what it runs is not the point's op. The work that

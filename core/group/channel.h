@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A channel: ordered frames between this process and one other, for control, never for what is
- * measured. It is opened by a fork (the other is a child of this one), by a socket (the other is on
- * another machine, or was started by somebody else) or by MPI.
+ * measured. It is opened by a fork (the other is a child of this one) or by a socket (the other is on
+ * another machine, or was started by somebody else).
  *
  * A frame is a type and up to CHANNEL_FRAME_MAX bytes. Over a socket each is encrypted, so that
  * nobody on the way can read one, make one up, change, repeat or leave out one.
@@ -33,7 +33,7 @@
 struct channel; /* begins with struct channel_base */
 
 struct channel_ops {
-    const char *name; /* local sock mpi */
+    const char *name; /* local sock */
 
     /* 0; -ETIMEDOUT: the peer did not take it in time; -ECONNRESET: it is gone; -EHOSTUNREACH: cut
      * off, or silent. */

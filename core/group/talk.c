@@ -207,7 +207,6 @@ int talk_serve(struct talk_server *s)
 
     if (err && err != -EOPNOTSUPP)
         return err;
-    s->beats = s->beat != NULL;
     err = talk_add(&s->in, NULL, 1); /* so that there are bytes where none came */
     for (s->in.len = 0; !err;) {
         err = channel_recv(s->channel, &type, s->frame, sizeof(s->frame), &len, IDLE_NS);

@@ -90,8 +90,7 @@ struct talk_server {
     /* The leader is lost, or takes no answer: as talk_serve() will return. NULL: not called. */
     void (*lost)(struct talk_server *s, int err);
 
-    struct beat *beat; /* NULL: the channel cannot: it is a library's; or talk_serve() has ended */
-    bool beats;        /* the channel can, also then */
+    struct beat *beat; /* NULL: talk_serve() has ended */
     unsigned state;
     bool given_up;     /* the leader has, of the request that is being worked on */
     uint64_t asked_ns; /* the leader has last asked something, or for an echo */
@@ -138,7 +137,7 @@ struct talk {
     unsigned n;
     const struct talk_request *requests;
     unsigned n_requests;
-    struct beat *beat; /* NULL: the channels cannot: they are a library's */
+    struct beat *beat; /* NULL: there is no peer */
     /* What a peer has answered aside. NULL: nobody asks. */
     void (*aside)(void *arg, unsigned peer, const void *data, size_t len);
     void *arg;

@@ -38,22 +38,20 @@ static int worth(const struct ifaddrs *i)
     return six->sin6_family == AF_INET ? 3 : 0;
 }
 
-void host_first_address(struct sockaddr_storage *address)
+unsigned host_addresses(struct sockaddr_storage *all, unsigned most)
 {
     struct ifaddrs *list = NULL;
-    int best = 0;
+    unsigned n = 0;
 
-    memset(address, 0, sizeof(*address));
     if (getifaddrs(&list))
-        return;
-    for (struct ifaddrs *i = list; i; i = i->ifa_next) {
-        if (worth(i) <= best)
-            continue;
-        best = worth(i);
-        memcpy(address, i->ifa_addr,
-               best == 3 ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
-    }
+        return 0;
+    for (int best = 3; best > 0; best--)
+        for (struct ifaddrs *i = list; i; i = i->ifa_next)
+            if (n < most && worth(i) == best)
+                memcpy(&all[n++], i->ifa_addr,
+                       best == 3 ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
     freeifaddrs(list);
+    return n;
 }
 
 void host_known_as(char *text, size_t len)

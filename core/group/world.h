@@ -74,8 +74,7 @@ struct world_meeting {
 int world_gather(struct world **w, const struct world_meeting *m, char *error, size_t len);
 int world_join(struct world **w, const struct world_meeting *m, char *error, size_t len);
 
-/* All ranks that the launcher started. The address of each is its first interface's that is not
- * loopback. */
+/* All ranks that the launcher started: MPI tells them where rank 0 gathers them. */
 int world_mpi(struct world **w, char *error, size_t len);
 
 /* The two ends of a channel, which stays the caller's: who leads is rank 1, the other one rank 0,
@@ -177,8 +176,8 @@ void host_known_as(char *text, size_t len);
  * which it is the same reach each other by loopback. */
 uint64_t host_network(void);
 
-/* Port 0, of the first interface that is up and not loopback: IPv4, else IPv6, a link's own address
- * last; AF_UNSPEC: there is none. */
-void host_first_address(struct sockaddr_storage *address);
+/* Those of interfaces that are up and not loopback, port 0: IPv4, then IPv6, of one link alone last. How
+ * many, `most` at most; `all` is zeros before. */
+unsigned host_addresses(struct sockaddr_storage *all, unsigned most);
 
 #endif

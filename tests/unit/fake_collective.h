@@ -14,7 +14,6 @@ enum fake_fault {
     FAKE_SOUND,
     FAKE_KILLED,  /* the rank kills itself */
     FAKE_STOPPED, /* it stops itself, as a debugger would */
-    FAKE_ENDS,    /* it and all ranks after it stop themselves at the end of the call */
     FAKE_STUCK,   /* it stops itself while it connects */
     FAKE_STILL,   /* it answers, but nothing moves in it */
     FAKE_WRONG,   /* one element of its result is wrong */

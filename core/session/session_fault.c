@@ -256,7 +256,7 @@ static bool is_cut_off(const struct talk_peer *p)
 
 static bool is_quiet(const struct talk_peer *p)
 {
-    return channel_base(p->channel)->ops->quiet_ns(p->channel) >= QUIET_NS;
+    return channel_quiet_ns(p->channel) >= QUIET_NS;
 }
 
 /* Those of which nothing is lost on the way here. */
@@ -558,8 +558,7 @@ static bool know_between(struct session *s, char *text, size_t len)
 /* It gives no signs of life, and will give some or be lost. One that is not expected to is neither. */
 static bool is_in_doubt(const struct talk_peer *p)
 {
-    return is_quiet(p) &&
-           channel_base(p->channel)->ops->quiet_ns(p->channel) < BEAT_LEADING_NS + QUIET_NS;
+    return is_quiet(p) && channel_quiet_ns(p->channel) < BEAT_LEADING_NS + QUIET_NS;
 }
 
 /* Why nothing moves, though nobody is lost. False: it is still being found out. */

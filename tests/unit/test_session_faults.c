@@ -41,13 +41,13 @@ static int late_recv(struct channel *c, uint16_t *type, void *data, size_t size,
 static void late_begin(struct channel *c, unsigned echoes)
 {
     late.channel = c;
-    late.real = channel_base(c)->ops;
+    late.real = c->ops;
     late.ops = *late.real;
     late.told = false;
     late.echoes = echoes;
     late.ops.send = late_send;
     late.ops.recv = late_recv;
-    channel_base(c)->ops = &late.ops;
+    c->ops = &late.ops;
 }
 
 static void run_to_fault(struct fixture *f, int err)
@@ -265,7 +265,7 @@ TEST(test_absent)
     OK(begin(&f, 4));
     late_begin(world_channel(f.w, 1), 5);
     run_to_fault(&f, -ETIMEDOUT);
-    channel_base(late.channel)->ops = late.real;
+    late.channel->ops = late.real;
     assert_said(&f, "rank 3 (");
     assert_null(strstr(session_error(f.s), "rank 1"));
     assert_false(session_broken(f.s));

@@ -226,7 +226,6 @@ struct collective { /* NOLINT(clang-analyzer-optin.performance.Padding): in the 
         *result; /* host memory; NULL until open(), where the backend's is elsewhere: see write() */
     /* PCI addresses of the GPUs that this member's are in, '+' between them; "": of none */
     char gpu[COLLECTIVE_GPUS_BYTES];
-    bool other_nodes;                    /* members are on more than one */
     uint64_t waited_ns, blocked_ns;      /* since the session last zeroed them */
     uint64_t own_ns[COLLECTIVE_OWN_MAX]; /* the same, of what the backend alone knows */
     const void *extra; /* of session_extra(): for a backend that needs more than the point */

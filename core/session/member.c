@@ -74,11 +74,8 @@ static void look_around(struct member *m)
     const struct world_member *own = info(m, m->c.me);
 
     m->first_of_node = m->first_of_machine = true;
-    for (unsigned i = 0; i < m->c.n; i++) {
+    for (unsigned i = 0; i < m->c.me; i++) {
         const struct world_member *o = info(m, i);
-        m->c.other_nodes |= o->node != own->node;
-        if (i >= m->c.me)
-            continue;
         m->first_of_node &= o->node != own->node;
         m->first_of_machine &= o->node != own->node && !machine_same(o->machine, own->machine);
     }

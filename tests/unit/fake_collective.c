@@ -416,10 +416,8 @@ static void fake_tell(struct collective *c, struct collective_report *told)
     if (!fake->device[0])
         return;
     told->n_flows = 1;
-    told->flows[0] = (struct collective_flow){.out_bytes = s->bytes,
-                                              .in_bytes = s->bytes,
-                                              .exact = !fake->inexact,
-                                              .other_node = fake->other_node};
+    told->flows[0] = (struct collective_flow){
+        .out_bytes = s->bytes, .in_bytes = s->bytes, .exact = 1, .other_node = fake->other_node};
     memcpy(told->flows[0].device, fake->device, sizeof(fake->device));
 }
 

@@ -36,7 +36,7 @@ struct fake_shared {
     char device[64];                /* of its flow; "": it has none */
     double flow_bytes;              /* of each call */
     char gpu[24];                   /* that all ranks share; "": they have none */
-    unsigned other_node, inexact;
+    unsigned other_node;
     char vectors[FAKE_RANKS][FAKE_BYTES];
 };
 

@@ -237,24 +237,6 @@ TEST(test_bad_replies)
     }
 }
 
-/* Of a library nothing is known while it waits: its bytes are not told exactly. */
-TEST(test_library)
-{
-    const struct session_node *nodes;
-    struct fixture f;
-
-    start(&f, 4);
-    strcpy(f.point.backend, "fake-library");
-    OK(whole(&f, 4));
-    session_nodes(f.s, &nodes);
-    assert_true(nodes[0].line_out_bytes == 0);
-    make_two_nodes(&f);
-    OK(whole(&f, 4));
-    assert_int_equal(session_nodes(f.s, &nodes), 2);
-    assert_true(isnan(nodes[0].line_out_bytes) && isnan(nodes[1].line_in_bytes));
-    stop(&f);
-}
-
 /* Rank 1 stands still when all are asked, and is not to blame: its answers come when it is told to give up. */
 TEST(test_absent)
 {

@@ -807,7 +807,6 @@ const struct collective_ops *step_find(const char *name)
     if (!by)
         return NULL;
     all[i] = (struct collective_ops){.name = by->name,
-                                     .help = by->help,
                                      .own = by->own,
                                      .device_memory = by->device_memory,
                                      .blocks = by->blocks,

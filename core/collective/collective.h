@@ -247,8 +247,7 @@ struct collective_address {
 };
 
 struct collective_ops {
-    const char *name; /* ring */
-    const char *help;
+    const char *name;     /* ring */
     uint64_t chosen_most; /* bytes; longer ones only where sizes were asked for (0: any) */
     bool own;             /* over a wire: `transport` and what belongs to it say something */
     bool device_memory;   /* its buffers are a GPU's */

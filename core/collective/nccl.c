@@ -672,7 +672,6 @@ static void nccl_close(struct collective *c)
 
 const struct collective_ops collective_nccl = {
     .name = "nccl",
-    .help = "the collectives of NCCL, between GPUs",
     .device_memory = true,
     .backends = nccl_backends,
     .supports = nccl_supports,

@@ -106,7 +106,6 @@ static void close_nothing(struct wire *w)
 
 const struct wire_ops wire_rdma = {
     .name = "rdma",
-    .help = "RDMA verbs over reliable connections: InfiniBand, RoCE, iWARP",
     .ways = WIRE_CAN(WIRE_YIELD) | WIRE_CAN(WIRE_POLL) | WIRE_CAN(WIRE_EVENTS),
     .windows = true,
     .backends = backends,

@@ -210,7 +210,6 @@ struct wire_fact {
 
 struct wire_ops {
     const char *name; /* shm tcp rdma cma */
-    const char *help;
     bool near; /* between processes of one machine: CPUs copy, there is no line, and no device */
     unsigned ways; /* WIRE_CAN() of each */
     /* Bytes have no bounds: see above. Where not, a message counts when all of it is there. */

@@ -790,7 +790,6 @@ int rdma_window_greet(struct wire *w)
 
 const struct wire_ops rdma_window_ops = {
     .name = "rdma",
-    .help = "RDMA verbs: of messages that lie in one place, by the verb that is asked for",
     .ways = WIRE_CAN(WIRE_POLL) | WIRE_CAN(WIRE_EVENTS),
     .windows = true,
     .memory = rdma_memory_add,

@@ -641,7 +641,6 @@ static int tcp_rail(struct wire *w, struct nic_rail *rail)
 
 const struct wire_ops wire_tcp = {
     .name = "tcp",
-    .help = "TCP over any network",
     .ways =
         WIRE_CAN(WIRE_YIELD) | WIRE_CAN(WIRE_POLL) | WIRE_CAN(WIRE_BLOCK) | WIRE_CAN(WIRE_EVENTS),
     .streams = true,

@@ -104,7 +104,7 @@ const char *world_host(const struct world *w, unsigned rank);
  * error. Rank 0 looks at all, others at rank 0. Cheap enough for ten times a second. */
 int world_alive(struct world *w, unsigned *rank, char *error, size_t len);
 
-/* ---- The inside of a world, for world.c, world_sock.c and mpi.c alone ---- */
+/* ---- The inside of a world: who writes to it is world.c, world_sock.c and mpi.c alone ---- */
 
 struct world {
     unsigned rank, size, nodes;

@@ -59,8 +59,6 @@ static const struct rdma_core core = {
     .has_tag = nic_has_tag,
     .fill = nic_fill_rdma,
     .name = world_name,
-    .member = world_member,
-    .rank = world_rank,
     .token = token,
 };
 

@@ -218,7 +218,7 @@ static int open_wire(struct wire *w, const struct rdma_core *core)
 
     w->ops = w->options.windows ? &rdma_window_ops : &rdma_message_ops;
     r->core = core;
-    r->own = core->member(w->world, core->rank(w->world))->address;
+    r->own = w->world->members[w->world->rank].address;
     r->queues = xcalloc(w->options.links_most, sizeof(*r->queues));
     if (!w->options.windows)
         return open_messages(w);

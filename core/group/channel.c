@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,16 @@
 
 #include "core/alloc.h"
 #include "core/clock.h"
+
+int group_fail(int err, char *error, size_t len, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(error, len, format, args);
+    va_end(args);
+    return err;
+}
 
 /* ---- A channel to a child of this process: see channel_fork() in channel.h ---- */
 

@@ -30,6 +30,10 @@
 #define CHANNEL_TOKEN_BYTES SECRET_TOKEN_BYTES
 #define CHANNEL_ERROR_BYTES 384
 
+/* Writes a sentence and returns err. */
+int group_fail(int err, char *error, size_t len, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
 struct channel;
 
 /* Ends it; a forked child is waited for (and killed where it does not end by itself). NULL is left

@@ -5,7 +5,6 @@
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -222,16 +221,7 @@ void channel_beat(struct channel *c)
 #define KEEP_PROBES     3
 #define USER_TIMEOUT_MS 7000
 
-__attribute__((format(printf, 3, 4))) static int fail(struct channel *c, int err,
-                                                      const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(c->error, sizeof(c->error), format, args);
-    va_end(args);
-    return err;
-}
+#define fail(c, err, ...) group_fail((err), (c)->error, sizeof((c)->error), __VA_ARGS__)
 
 /* The connection has ended: why, as far as it can be told. */
 static int gone(struct channel *c, int error)

@@ -230,10 +230,10 @@ static int gather(struct world **world, const struct mpi_module *mpi, unsigned s
         tell_port(&g, NULL, 0);
     secret_wipe(&g.meeting.secret, sizeof(g.meeting.secret));
     if (err && g.meeting.port)
-        return world_fail(err, error, len,
+        return group_fail(err, error, len,
                           "%s to port %u of rank 0; is a firewall between the hosts", why,
                           g.meeting.port);
-    return err ? world_fail(err, error, len, "%s", why) : 0;
+    return err ? group_fail(err, error, len, "%s", why) : 0;
 }
 
 /* By whichever of rank 0's addresses leads there: it may have some that are its own machine's alone. */
@@ -251,7 +251,7 @@ static int join(struct world **world, const struct mpi_module *mpi, unsigned ran
     int err = mpi->receive(0, &to, sizeof(to), &n, fd_until(START_NS), why, sizeof(why));
 
     if (err || n != sizeof(to))
-        return world_fail(err ? err : -EPROTO, error, len,
+        return group_fail(err ? err : -EPROTO, error, len,
                           "rank 0 did not say by MPI where it listens: %s",
                           err == -EIO ? why : strerror(err ? -err : EPROTO));
     bool near = to.network && to.network == host_network();
@@ -273,7 +273,7 @@ static int join(struct world **world, const struct mpi_module *mpi, unsigned ran
             nanosleep(&(struct timespec){.tv_nsec = AGAIN_NS}, NULL);
     }
     secret_wipe(&to, sizeof(to));
-    return err ? world_fail(err, error, len,
+    return err ? group_fail(err, error, len,
                             "rank 0 is not reached by TCP: %s; is a firewall between the hosts",
                             why)
                : 0;

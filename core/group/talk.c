@@ -3,7 +3,6 @@
 #include "core/group/talk.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,16 +76,6 @@ static int echo(struct talk_server *s, const void *what, size_t len)
         own.still_ms = (uint32_t)((now_ns - *s->moved_ns) / 1000000);
     memcpy(&own.number, what, len < sizeof(own.number) ? len : sizeof(own.number));
     return channel_send(s->channel, TALK_ECHO | TALK_REPLY, &own, sizeof(own));
-}
-
-int talk_fail(struct talk_server *s, int err, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(s->error, sizeof(s->error), format, args);
-    va_end(args);
-    return err;
 }
 
 /* One frame that comes while a request is worked on. 1: there is none. */

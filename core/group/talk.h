@@ -104,8 +104,7 @@ struct talk_server {
  * -errno: the channel's, with channel_error(). */
 int talk_serve(struct talk_server *s);
 /* Writes s->error and returns err. */
-int talk_fail(struct talk_server *s, int err, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+#define talk_fail(s, err, ...) group_fail((err), (s)->error, sizeof((s)->error), __VA_ARGS__)
 /* A body of as many bytes, where the table says TALK_ANY. NULL: more than TALK_BYTES_MAX. */
 void *talk_body(struct talk_server *s, size_t len);
 /* Looks at the channel while a request is worked on. 0; -ECANCELED: the leader has given up;

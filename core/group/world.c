@@ -7,7 +7,6 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,26 +83,16 @@ uint64_t host_network(void)
 
 #define OTHER_FILES 256 /* what a program may have open besides its channels */
 
-int world_fail(int err, char *error, size_t len, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(error, len, format, args);
-    va_end(args);
-    return err;
-}
-
 int world_new(struct world **world, const char *group, unsigned rank, unsigned size, char *error,
               size_t len)
 {
     size_t bytes = size * sizeof(struct world_member);
 
     if (size < 1 || size > WORLD_RANKS_MAX)
-        return world_fail(-EINVAL, error, len, "%u processes are not possible: 1 to %u are", size,
+        return group_fail(-EINVAL, error, len, "%u processes are not possible: 1 to %u are", size,
                           WORLD_RANKS_MAX);
     if (rank >= size)
-        return world_fail(-EINVAL, error, len,
+        return group_fail(-EINVAL, error, len,
                           "rank %u is out of range: %u processes are numbered from 0 to %u", rank,
                           size, size - 1);
     struct world *w = xcalloc(1, sizeof(*w) + size * sizeof(w->channels[0]));
@@ -293,7 +282,7 @@ int world_alive(struct world *w, unsigned *rank, char *error, size_t len)
         if (!w->channels[i] || !channel_alive(w->channels[i]))
             continue;
         *rank = i;
-        return world_fail(-ECONNRESET, error, len, "%s", channel_error(w->channels[i]));
+        return group_fail(-ECONNRESET, error, len, "%s", channel_error(w->channels[i]));
     }
     return 0;
 }
@@ -345,7 +334,7 @@ int world_tell(struct world *w, unsigned rank, char *error, size_t len)
         unsigned n = w->size - i < WORLD_CHUNK ? w->size - i : WORLD_CHUNK;
         err = channel_send(c, WORLD_MEMBERS, &w->members[i], n * sizeof(w->members[i]));
     }
-    return err ? world_fail(err, error, len, "%s", channel_error(c)) : 0;
+    return err ? group_fail(err, error, len, "%s", channel_error(c)) : 0;
 }
 
 void world_refuse(struct channel *c, int err, const char *why)
@@ -382,22 +371,22 @@ int world_expect(struct channel *c, uint16_t type, void *data, size_t size, uint
     int err = recv_slices(c, &got, bytes, sizeof(bytes), &n, wait_ns, cancel);
 
     if (err == -EINTR)
-        return world_fail(err, error, len, "stopped while waiting for '%s'", channel_peer(c));
+        return group_fail(err, error, len, "stopped while waiting for '%s'", channel_peer(c));
     if (err == -ETIMEDOUT)
-        return world_fail(err, error, len, "'%s' sent nothing for %.3g s: it hangs, or is cut off",
+        return group_fail(err, error, len, "'%s' sent nothing for %.3g s: it hangs, or is cut off",
                           channel_peer(c), (double)wait_ns / 1e9);
     if (err)
-        return world_fail(err, error, len, "%s", channel_error(c));
+        return group_fail(err, error, len, "%s", channel_error(c));
     if (got == WORLD_REFUSED) {
         uint32_t refused = n >= 4 ? bytes_get32(bytes) : 0;
         char why[REASON_BYTES + 1] = "it does not say why";
         if (n > 4)
             shake_text(why, sizeof(why), bytes + 4, n - 4);
-        return world_fail(refused > 0 && refused < 4096 ? -(int)refused : -EPROTO, error, len,
+        return group_fail(refused > 0 && refused < 4096 ? -(int)refused : -EPROTO, error, len,
                           "'%s' turned this process away: %s", channel_peer(c), why);
     }
     if (got != type || n != size)
-        return world_fail(-EPROTO, error, len,
+        return group_fail(-EPROTO, error, len,
                           "'%s' sent a message out of turn: is it another program, or another "
                           "version?",
                           channel_peer(c));
@@ -412,13 +401,13 @@ int world_hear(struct world *w, struct channel *c, uint64_t wait_ns, const volat
     int err = world_expect(c, WORLD_HEAD, &head, sizeof(head), wait_ns, cancel, error, len);
 
     if (!err && head.size != w->size)
-        err = world_fail(-EPROTO, error, len, "'%s' has %u processes, this one expects %u",
+        err = group_fail(-EPROTO, error, len, "'%s' has %u processes, this one expects %u",
                          channel_peer(c), head.size, w->size);
     if (err)
         return err;
     w->nodes = head.nodes;
     if (w->nodes < 1 || w->nodes > w->size)
-        return world_fail(-EPROTO, error, len, "'%s' tells of %u nodes of %u processes",
+        return group_fail(-EPROTO, error, len, "'%s' tells of %u nodes of %u processes",
                           channel_peer(c), w->nodes, w->size);
     memcpy(w->key, head.key, sizeof(head.key));
     for (unsigned i = 0; i < w->size && !err; i += WORLD_CHUNK) {
@@ -432,7 +421,7 @@ int world_hear(struct world *w, struct channel *c, uint64_t wait_ns, const volat
         world_member_clean(m);
         if (m->node >= w->nodes || m->local >= w->size || m->machine_rank >= m->machine_ranks ||
             m->machine_ranks > w->size)
-            err = world_fail(-EPROTO, error, len, "'%s' tells of a rank %u that cannot be",
+            err = group_fail(-EPROTO, error, len, "'%s' tells of a rank %u that cannot be",
                              channel_peer(c), i);
     }
     return err;
@@ -479,7 +468,7 @@ static int bear(struct world *w, unsigned rank, world_fn *fn, void *arg, char *e
     int err = channel_fork(&c, be_born, &b);
 
     if (err)
-        return world_fail(
+        return group_fail(
             err, error, len, "cannot start rank %u of %u: %s%s", rank, w->size, strerror(-err),
             err == -EAGAIN   ? " (a limit of processes: 'ulimit -u', or the container's)"
             : err == -EMFILE ? " (a limit of open files: 'ulimit -n')"
@@ -507,14 +496,14 @@ int world_fork(struct world **world, unsigned size, world_fn *fn, void *arg, cha
     world_number(w);
     err = secret_random(w->key, sizeof(w->key));
     if (err)
-        world_fail(err, error, len, "no random numbers: %s", strerror(-err));
+        group_fail(err, error, len, "no random numbers: %s", strerror(-err));
     for (unsigned i = 1; i < size && !err; i++)
         err = bear(w, i, fn, arg, error, len);
     for (unsigned i = 1; i < size && !err; i++) {
         uint32_t nodes = w->nodes;
         err = channel_send(w->channels[i], GO, &nodes, sizeof(nodes));
         if (err)
-            world_fail(err, error, len, "%s", channel_error(w->channels[i]));
+            group_fail(err, error, len, "%s", channel_error(w->channels[i]));
     }
     if (err) {
         world_close(w);

@@ -162,10 +162,6 @@ int world_expect(struct channel *c, uint16_t type, void *data, size_t size, uint
 /* Rank 0 to one that it turns away, or all when it gives up. */
 void world_refuse(struct channel *c, int err, const char *why);
 
-/* Writes a sentence and returns err. */
-int world_fail(int err, char *error, size_t len, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-
 /* ---- Where in the network this process is ---- */
 
 /* For messages: what the launch of this process calls its host (NOTICE_HOST), else what that calls

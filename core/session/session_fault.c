@@ -103,16 +103,6 @@ int session_settle(struct session *s, int own_err, enum collective_request reque
 
 /* ---- Who ---- */
 
-int session_fail(struct session *s, int err, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(s->error, sizeof(s->error), format, args);
-    va_end(args);
-    return err;
-}
-
 __attribute__((format(printf, 2, 3))) static void say(struct session *s, const char *format, ...)
 {
     size_t used = strlen(s->error);

@@ -54,8 +54,7 @@ static inline const void *session_reply(const struct session *s, unsigned member
 }
 
 /* Keeps the sentence, and returns err. */
-int session_fail(struct session *s, int err, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+#define session_fail(s, err, ...) group_fail((err), (s)->error, sizeof((s)->error), __VA_ARGS__)
 
 /* To all members but this one. */
 int session_post_all(struct session *s, enum collective_request request, const void *data,

@@ -57,8 +57,7 @@ const char *net_lead_error(struct net_lead *l)
 
     if (!is_loss(l->err) || !is_cut(l, why, sizeof(why)))
         return l->error;
-    snprintf(l->said, sizeof(l->said), "%s, which leads, is cut off: %s",
-             channel_base(l->channel)->own, why);
+    snprintf(l->said, sizeof(l->said), "%s, which leads, is cut off: %s", l->channel->own, why);
     return l->said;
 }
 
@@ -86,7 +85,7 @@ static bool has_had_its_time(void *arg)
     struct net_lead *l = arg;
 
     return l->talk.beat && atomic_load(&l->end.error_code) &&
-           channel_base(l->channel)->ops->quiet_ns(l->channel) >= WHY_WAIT_NS;
+           channel_quiet_ns(l->channel) >= WHY_WAIT_NS;
 }
 
 int net_lead_reply(struct net_lead *l, void *data, size_t size, size_t *len, uint64_t wait_ns)

@@ -446,7 +446,6 @@ static int open_piece(struct runner *r, unsigned number)
                                  .me = part->me,
                                  .calls = part->calls,
                                  .n_calls = part->n_calls,
-                                 .other_nodes = r->c->other_nodes,
                                  .attend = attend,
                                  .attend_arg = &r->lanes[part->lane]};
     int err = r->by->supports ? r->by->supports(&one->point, part->n, why, sizeof(why)) : 0;
@@ -808,7 +807,6 @@ const struct collective_ops *step_find(const char *name)
     if (!by)
         return NULL;
     all[i] = (struct collective_ops){.name = by->name,
-                                     .help = by->help,
                                      .own = by->own,
                                      .device_memory = by->device_memory,
                                      .blocks = by->blocks,

@@ -226,7 +226,6 @@ struct collective { /* NOLINT(clang-analyzer-optin.performance.Padding): in the 
         *result; /* host memory; NULL until open(), where the backend's is elsewhere: see write() */
     /* PCI addresses of the GPUs that this member's are in, '+' between them; "": of none */
     char gpu[COLLECTIVE_GPUS_BYTES];
-    bool other_nodes;                    /* members are on more than one */
     uint64_t waited_ns, blocked_ns;      /* since the session last zeroed them */
     uint64_t own_ns[COLLECTIVE_OWN_MAX]; /* the same, of what the backend alone knows */
     const void *extra; /* of session_extra(): for a backend that needs more than the point */
@@ -248,8 +247,7 @@ struct collective_address {
 };
 
 struct collective_ops {
-    const char *name; /* ring */
-    const char *help;
+    const char *name;     /* ring */
     uint64_t chosen_most; /* bytes; longer ones only where sizes were asked for (0: any) */
     bool own;             /* over a wire: `transport` and what belongs to it say something */
     bool device_memory;   /* its buffers are a GPU's */
@@ -292,8 +290,8 @@ struct collective_ops {
     int (*write)(struct collective *c, uint64_t offset, const void *from, size_t bytes);
     int (*read)(struct collective *c, uint64_t offset, void *to, size_t bytes);
 
-    /* Where a member has several ranks, or a backend is made of several others: as collective_fill()
-     * and collective_compare() (data.h). NULL: these. */
+    /* Where a member has several ranks, or a backend is made of several others: what
+     * collective_fill() and collective_compare() (data.h) call. NULL: they do it. */
     int (*fill)(struct collective *c, uint64_t seed);
     int (*compare)(struct collective *c, uint64_t seed);
     /* Of a backend that is made of several others: what it runs is not the point's op. The work that

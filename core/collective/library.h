@@ -162,7 +162,7 @@ struct mpi_collectives {
     /* All members at the same time. -EOPNOTSUPP: what the point asks for cannot be had of this
      * MPI. */
     int (*open)(struct mpi_collective **c, const struct mpi_setup *setup, char *error, size_t len);
-    /* NULL is left alone. What has not ended is left as it is, memory and all. */
+    /* What has not ended is left as it is, memory and all. */
     void (*close)(struct mpi_collective *c);
     /* So many times, until it is done: for good, where a rank does not come. What is timed: all that it needs but
      * the calls of MPI was made by open(). */

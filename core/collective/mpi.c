@@ -346,7 +346,6 @@ static void mpi_close(struct collective *c)
 
 const struct collective_ops collective_mpi = {
     .name = "mpi",
-    .help = "the collectives of MPI, between ranks that mpirun or srun started",
     .blocks = true,
     .backends = mpi_backends,
     .supports = mpi_supports,
@@ -363,7 +362,6 @@ const struct collective_ops collective_mpi = {
 
 const struct collective_ops collective_mpi_cuda = {
     .name = "mpi-cuda",
-    .help = "the same in the memory of GPUs, by an MPI that is CUDA-aware",
     .device_memory = true,
     .blocks = true,
     .backends = mpi_cuda_backends,

@@ -14,6 +14,7 @@
 
 #include "core/alloc.h"
 #include "core/backend.h"
+#include "core/clock.h"
 #include "core/collective/data.h"
 #include "core/collective/nccl_rank.h"
 #include "core/row.h"
@@ -36,38 +37,36 @@ static int rank_read(struct collective *c, uint64_t offset, void *to, size_t byt
 static const struct collective_ops rank_ops = {
     .name = "nccl", .device_memory = true, .write = rank_write, .read = rank_read};
 
-/* Of a member with one rank; of several: nccl_fill(). */
-static int nccl_write(struct collective *c, uint64_t offset, const void *from, size_t bytes)
+/* Each rank of this process in turn; what one of them says is said in c->error. */
+static int each(struct collective *c, nccl_rank_fn *fn)
 {
-    const struct nccl_state *s = c->state;
-    struct nccl_rank *r = &s->ranks[0];
-    int err = rank_write(&r->c, offset, from, bytes);
+    struct nccl_state *s = c->state;
+    int err = 0;
 
-    return err && r->c.error[0] ? collective_fail(c, err, "%s", r->c.error) : err;
+    for (unsigned i = 0; i < s->n_ranks && !err; i++) {
+        err = fn(&s->ranks[i]);
+        if (err && s->ranks[i].c.error[0])
+            collective_fail(c, err, "%s", s->ranks[i].c.error);
+        for (unsigned k = 0; k < s->n_ranks && err; k++) /* the others wait for this one */
+            s->ranks[k].gpu.broken |= s->ranks[i].gpu.broken;
+    }
+    return err;
 }
 
-static int nccl_read(struct collective *c, uint64_t offset, void *to, size_t bytes)
+static int fill_rank(struct nccl_rank *r)
 {
-    const struct nccl_state *s = c->state;
-    struct nccl_rank *r = &s->ranks[0];
-    int err = rank_read(&r->c, offset, to, bytes);
-
-    return err && r->c.error[0] ? collective_fail(c, err, "%s", r->c.error) : err;
-}
-
-static int fill_rank(struct nccl_rank *r, const void *seed)
-{
-    return collective_fill(&r->c, *(const uint64_t *)seed);
+    return collective_fill(&r->c, r->s->seed);
 }
 
 static int nccl_fill(struct collective *c, uint64_t seed)
 {
-    return nccl_each(c, fill_rank, &seed);
+    ((struct nccl_state *)c->state)->seed = seed;
+    return each(c, fill_rank);
 }
 
-static int compare_rank(struct nccl_rank *r, const void *seed)
+static int compare_rank(struct nccl_rank *r)
 {
-    int err = collective_compare(&r->c, *(const uint64_t *)seed);
+    int err = collective_compare(&r->c, r->s->seed);
 
     if (err == -EBADMSG && r->s->n_ranks > 1) {
         char wrong[COLLECTIVE_ERROR_BYTES];
@@ -80,7 +79,8 @@ static int compare_rank(struct nccl_rank *r, const void *seed)
 
 static int nccl_compare(struct collective *c, uint64_t seed)
 {
-    return nccl_each(c, compare_rank, &seed);
+    ((struct nccl_state *)c->state)->seed = seed;
+    return each(c, compare_rank);
 }
 
 #define WORD_BYTES 256
@@ -140,12 +140,11 @@ static int check_type(struct nccl_rank *r)
     return 0;
 }
 
-static int open_rank(struct nccl_rank *r, const void *arg)
+static int open_rank(struct nccl_rank *r)
 {
     unsigned count = 0, own = r->s->n_ranks;
     int err = library_gpu_open(&r->c, &r->gpu, &count);
 
-    (void)arg;
     if (!err && own > 1 && count % own)
         return collective_fail(&r->c, -EOPNOTSUPP,
                                "nccl: --per-process %u does not divide the GPUs of this machine, "
@@ -202,7 +201,7 @@ static int nccl_open(struct collective *c)
     if (err)
         return err;
     make_ranks(c);
-    err = nccl_each(c, open_rank, NULL);
+    err = each(c, open_rank);
     for (unsigned i = 0; i < s->n_ranks && !err; i++) {
         size_t used = strlen(c->gpu);
         snprintf(c->gpu + used, sizeof(c->gpu) - used, "%s%s", i ? "+" : "", s->ranks[i].c.gpu);
@@ -284,6 +283,264 @@ static int take_addresses(struct collective *c, const struct collective_address 
     return c->n == 1 ? nccl_make_id(c) : 0;
 }
 
+/* ---- Operations of all ranks of this process, and waiting for them: by asking, so that the channels
+ * are looked after and nothing waits for good ---- */
+
+#define SETTING_UP_NS 20000000000u /* a communicator of many GPUs may be this long in the making */
+#define TIMES_SLOWER  4            /* than the last call one may be */
+
+#define BARRIER UINT32_MAX /* the number of a call that is one */
+
+/* Until NCCL is done with what it was asked for last. */
+static int await_comm(struct nccl_rank *r)
+{
+    return library_gpu_await(&r->c, &r->gpu, nccl_look_comm, SETTING_UP_NS);
+}
+
+static int look_comm(struct nccl_rank *r)
+{
+    int err = nccl_look_comm(&r->c, &r->gpu);
+
+    r->gpu.broken |= err != 0;
+    return err;
+}
+
+static double bytes_of(const struct collective *c, unsigned call)
+{
+    return (double)c->calls[call].count * (double)collective_type_bytes(c->point->type);
+}
+
+/* The call that is asked for. The first of its kind is only begun: await_comm(). */
+static int queue(struct nccl_rank *r)
+{
+    const struct collective *c = &r->c;
+    /* NCCL has no barrier: a sum of one number, which none has before all have come. */
+    struct nccl_call of = {.op = COLLECTIVE_ALLREDUCE,
+                           .type = COLLECTIVE_I32,
+                           .sum = COLLECTIVE_MAX,
+                           .input = r->gpu.word,
+                           .result = r->gpu.word,
+                           .count = 1,
+                           .element_bytes = sizeof(int32_t)};
+
+    if (r->s->call != BARRIER) {
+        struct library_part part = library_part(c, &c->calls[r->s->call]);
+        of = (struct nccl_call){.op = c->point->op,
+                                .type = c->point->type,
+                                .sum = c->point->sum,
+                                .input = (const char *)r->gpu.input + part.input,
+                                .result = (char *)r->gpu.result + part.result,
+                                .count = c->calls[r->s->call].count,
+                                .element_bytes = collective_type_bytes(c->point->type),
+                                .root = c->point->root};
+    }
+    int err = nccl_enqueue(r, &of, r->s->first);
+    if (err == -EAGAIN)
+        return await_comm(r);
+    r->gpu.broken |= err != 0;
+    return err;
+}
+
+static int queue_call(struct collective *c, unsigned call)
+{
+    struct nccl_state *s = c->state;
+
+    s->call = call;
+    return each(c, queue);
+}
+
+/* What is asked of NCCL between these two it is given at once: several ranks of one process would
+ * wait for each other else. */
+static int group(struct collective *c, bool begin)
+{
+    struct nccl_state *s = c->state;
+    bool wanted = c->point->aggregated > 1 || s->n_ranks > 1;
+    int err = wanted ? nccl_group(c, begin) : 0;
+
+    for (unsigned i = 0; i < s->n_ranks && err; i++)
+        s->ranks[i].gpu.broken = true;
+    return err;
+}
+
+/* By all ranks of this process. */
+static int queue_all(struct collective *c, unsigned call)
+{
+    int err = group(c, true);
+
+    err = err ? err : queue_call(c, call);
+    return err ? err : group(c, false);
+}
+
+/* The first of its kind: NCCL may wait for its peers in it. */
+static int queue_first(struct collective *c, unsigned call)
+{
+    struct nccl_state *s = c->state;
+
+    s->first = true;
+    int err = queue_call(c, call);
+    s->first = false;
+    return err ? err : each(c, await_comm);
+}
+
+static int look(struct nccl_rank *r)
+{
+    return library_gpu_look(&r->c, &r->gpu);
+}
+
+static int await_stream(struct nccl_rank *r)
+{
+    return library_gpu_await(&r->c, &r->gpu, library_gpu_look, r->s->expected_ns);
+}
+
+/* How long nothing need be seen of a call: so much longer than the last one took, and all that a
+ * slow network takes where there was none. */
+static int await_all(struct collective *c, double bytes)
+{
+    struct nccl_state *s = c->state;
+
+    s->expected_ns = s->ns_per_byte > 0 ? (uint64_t)(TIMES_SLOWER * s->ns_per_byte * bytes)
+                                        : library_gpu_slowest_ns(c, bytes);
+    return each(c, await_stream);
+}
+
+static int call_done(struct collective *c, unsigned call, uint64_t begin_ns)
+{
+    struct nccl_state *s = c->state;
+    double bytes = bytes_of(c, call);
+    int err = await_all(c, bytes);
+
+    if (!err)
+        s->ns_per_byte = (double)(clock_now_ns() - begin_ns) / bytes;
+    return err;
+}
+
+static int call_first(struct collective *c, unsigned call)
+{
+    uint64_t begin_ns = clock_now_ns();
+    int err = queue_first(c, call);
+
+    return err ? err : call_done(c, call, begin_ns);
+}
+
+static int nccl_start(struct collective *c, unsigned call)
+{
+    ((struct nccl_state *)c->state)->bytes += bytes_of(c, call);
+    return queue_all(c, call);
+}
+
+static int nccl_run(struct collective *c, unsigned call)
+{
+    uint64_t begin_ns = clock_now_ns();
+    int err = nccl_start(c, call);
+
+    return err ? err : call_done(c, call, begin_ns);
+}
+
+static int nccl_test(struct collective *c, bool *done)
+{
+    int err = each(c, look);
+
+    *done = !err;
+    return err == -EAGAIN ? 0 : err;
+}
+
+static int barrier(struct collective *c, bool first)
+{
+    struct nccl_state *s = c->state;
+    /* none of a sample's time, and each operation may be short */
+    int err = each(c, look_comm);
+
+    if (!err)
+        err = first ? queue_first(c, BARRIER) : queue_all(c, BARRIER);
+    s->expected_ns = library_gpu_slowest_ns(c, 0);
+    return err ? err : each(c, await_stream);
+}
+
+static int nccl_barrier(struct collective *c)
+{
+    return barrier(c, false);
+}
+
+/* ---- Several operations before one wait ---- */
+
+/* `pipelined` times `aggregated` operations into the stream, or into the graph that it keeps. */
+static int queue_operations(struct collective *c)
+{
+    uint32_t pipelined = c->point->pipelined ? c->point->pipelined : 1;
+    uint32_t aggregated = c->point->aggregated ? c->point->aggregated : 1;
+    int err = 0;
+
+    for (uint32_t i = 0; i < pipelined && !err; i++) {
+        err = group(c, true);
+        for (uint32_t k = 0; k < aggregated && !err; k++)
+            for (unsigned call = 0; call < c->n_calls && !err; call++)
+                err = queue_call(c, call);
+        err = err ? err : group(c, false);
+    }
+    return err;
+}
+
+static int capture(struct nccl_rank *r)
+{
+    int err = gpu_ops(r->gpu.gpu)->graph_begin(r->gpu.stream);
+
+    r->captures = !err;
+    return err ? collective_fail(&r->c, err, "nccl: %s", gpu_error(r->gpu.gpu)) : 0;
+}
+
+static int end_capture(struct nccl_rank *r)
+{
+    int err = r->captures ? gpu_ops(r->gpu.gpu)->graph_end(r->gpu.stream, &r->graph) : 0;
+
+    r->captures = false;
+    return err ? collective_fail(
+                     &r->c, err, "nccl: no graph of %llu operations: %s",
+                     (unsigned long long)(collective_batch(r->c.point) / r->c.point->graphs),
+                     gpu_error(r->gpu.gpu))
+               : 0;
+}
+
+/* A graph for each GPU, all captured at once: NCCL's groups are of all ranks of the process. A capture
+ * that was begun is ended, whatever failed. */
+static int make_graph(struct collective *c)
+{
+    struct nccl_state *s = c->state;
+    int err = each(c, capture);
+
+    if (!err)
+        err = queue_operations(c);
+    if (!err)
+        return each(c, end_capture);
+    for (unsigned i = 0; i < s->n_ranks; i++)
+        end_capture(&s->ranks[i]);
+    return err;
+}
+
+static int launch(struct nccl_rank *r)
+{
+    int err = gpu_ops(r->gpu.gpu)->graph_launch(r->gpu.stream, r->graph);
+
+    r->gpu.broken |= err != 0;
+    return err ? collective_fail(&r->c, err, "nccl: %s", gpu_error(r->gpu.gpu)) : 0;
+}
+
+static int nccl_run_batch(struct collective *c)
+{
+    struct nccl_state *s = c->state;
+    uint64_t n = collective_batch(c->point);
+    double bytes = 0;
+
+    for (unsigned call = 0; call < c->n_calls; call++)
+        bytes += bytes_of(c, call) * (double)n;
+    s->bytes += bytes;
+    int err = s->ranks[0].graph ? 0 : queue_operations(c);
+    /* Each GPU's first, then each GPU's second: a queue that is full would wait for what the others
+     * have not been given yet. */
+    for (uint32_t i = 0; s->ranks[0].graph && i < c->point->graphs && !err; i++)
+        err = each(c, launch);
+    return err ? err : await_all(c, bytes);
+}
+
 /* NCCL looks at its algorithm's variables while a communicator is made. What they were comes
  * back. */
 struct kept {
@@ -314,8 +571,8 @@ static int make_comm(struct collective *c)
         kept.algorithm = swap("NCCL_ALGO", algorithm);
     if (protocol)
         kept.protocol = swap("NCCL_PROTO", protocol);
-    int err = nccl_each(c, nccl_begin_comm, NULL);
-    err = err ? err : nccl_each(c, nccl_await_comm, NULL);
+    int err = each(c, nccl_begin_comm);
+    err = err ? err : each(c, await_comm);
     if (algorithm)
         free(swap("NCCL_ALGO", kept.algorithm));
     if (protocol)
@@ -325,44 +582,36 @@ static int make_comm(struct collective *c)
     return err;
 }
 
-/* The longest call stands for all. */
-static unsigned longest(const struct collective *c)
-{
-    unsigned at = 0;
-
-    for (unsigned i = 1; i < c->n_calls; i++)
-        if (c->calls[i].count > c->calls[at].count)
-            at = i;
-    return at;
-}
-
 /* Calls before anything is measured: they connect, and of the longest NCCL says how. */
 static int nccl_join(struct collective *c, const struct collective_address *addresses, unsigned n)
 {
     struct nccl_state *s = c->state;
-    unsigned most = longest(c);
+    unsigned most = 0;
 
+    for (unsigned i = 1; i < c->n_calls; i++)
+        if (c->calls[i].count > c->calls[most].count)
+            most = i;
     nccl_log_begin(&s->says);
     int err = take_addresses(c, addresses, n);
     if (!err)
         err = make_comm(c);
     if (!err && c->point->registered != COLLECTIVE_REGISTER_NONE) {
-        err = nccl_each(c, nccl_begin_register, NULL);
-        err = err ? err : nccl_each(c, nccl_await_comm, NULL);
-        err = err ? err : nccl_each(c, nccl_check_registered, NULL);
+        err = each(c, nccl_begin_register);
+        err = err ? err : each(c, await_comm);
+        err = err ? err : each(c, nccl_check_registered);
     }
     if (!err)
-        err = nccl_call_first(c, most);
+        err = call_first(c, most);
     nccl_log_end(&s->says);
     /* Each other call once, and the barrier's: NCCL may connect anew for another size (2.22 and
      * later). */
     for (unsigned i = 0; i < c->n_calls && !err; i++)
-        err = i == most ? 0 : nccl_call_first(c, i);
+        err = i == most ? 0 : call_first(c, i);
     if (!err)
-        err = nccl_barrier_first(c);
+        err = barrier(c, true);
     nccl_log_check(&s->says);
     if (!err && c->point->graphs)
-        err = nccl_make_graph(c);
+        err = make_graph(c);
     return err;
 }
 
@@ -408,8 +657,11 @@ static void nccl_close(struct collective *c)
             gpu_ops(s->ranks[i].gpu.gpu)->graph_close(s->ranks[i].graph);
     for (unsigned i = 0; i < s->n_ranks; i++)
         nccl_begin_finalize(&s->ranks[i]);
-    for (unsigned i = 0; i < s->n_ranks; i++)
+    for (unsigned i = 0; i < s->n_ranks; i++) {
+        if (s->ranks[i].comm && !s->ranks[i].gpu.broken)
+            await_comm(&s->ranks[i]);
         nccl_close_comm(&s->ranks[i]);
+    }
     for (unsigned i = 0; i < s->n_ranks; i++)
         library_gpu_close(&s->ranks[i].gpu);
     free(s->ranks);
@@ -420,7 +672,6 @@ static void nccl_close(struct collective *c)
 
 const struct collective_ops collective_nccl = {
     .name = "nccl",
-    .help = "the collectives of NCCL, between GPUs",
     .device_memory = true,
     .backends = nccl_backends,
     .supports = nccl_supports,
@@ -433,8 +684,6 @@ const struct collective_ops collective_nccl = {
     .run_batch = nccl_run_batch,
     .start = nccl_start,
     .test = nccl_test,
-    .write = nccl_write,
-    .read = nccl_read,
     .fill = nccl_fill,
     .compare = nccl_compare,
     .tell = nccl_tell,

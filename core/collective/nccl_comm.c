@@ -282,9 +282,8 @@ static int init_rank(struct nccl_comm *comm)
     return lib.ncclCommInitRankConfig(&comm->nccl, (int)comm->n, comm->id, (int)comm->me, &config);
 }
 
-int nccl_begin_comm(struct nccl_rank *r, const void *arg)
+int nccl_begin_comm(struct nccl_rank *r)
 {
-    (void)arg;
     r->comm = xcalloc(1, sizeof(*r->comm));
     memcpy(&r->comm->id, r->s->id, sizeof(r->comm->id));
     r->comm->n = r->c.n;
@@ -480,7 +479,7 @@ static int register_buffers(struct nccl_comm *comm)
 }
 
 /* The same bytes in all ranks. */
-int nccl_begin_register(struct nccl_rank *r, const void *arg)
+int nccl_begin_register(struct nccl_rank *r)
 {
     const struct collective_point *p = r->c.point;
     bool symmetric = p->registered == COLLECTIVE_REGISTER_SYMMETRIC;
@@ -490,7 +489,6 @@ int nccl_begin_register(struct nccl_rank *r, const void *arg)
     size_t size = collective_type_bytes(p->type);
     struct nccl_comm *comm = r->comm;
 
-    (void)arg;
     if (!can)
         return collective_fail(&r->c, -EOPNOTSUPP, "nccl: registered buffers need NCCL %s or newer",
                                symmetric ? "2.27" : "2.19");
@@ -503,12 +501,11 @@ int nccl_begin_register(struct nccl_rank *r, const void *arg)
                       symmetric ? "ncclCommWindowRegister" : "ncclCommRegister");
 }
 
-int nccl_check_registered(struct nccl_rank *r, const void *arg)
+int nccl_check_registered(struct nccl_rank *r)
 {
     const struct nccl_comm *comm = r->comm;
     bool taken = comm->how != COLLECTIVE_REGISTER_NONE;
 
-    (void)arg;
     for (unsigned i = 0; i < 2; i++)
         taken = taken && (!comm->buffers[i] || comm->handles[i]);
     if (taken)
@@ -574,8 +571,6 @@ void nccl_close_comm(struct nccl_rank *r)
 
     if (!comm)
         return;
-    if (!r->gpu.broken)
-        nccl_await_comm(r, NULL);
     r->gpu.left = r->gpu.broken && give_up(comm);
     if (!r->gpu.broken)
         lib.ncclCommDestroy(comm->nccl);

@@ -16,7 +16,7 @@
 #define TEXT_MAX (4u << 20) /* of many channels and peers */
 
 /* Ours, NCCL's in its environment; older versions say numbers, which count from 0 in this order. */
-static const struct {
+static const struct choice {
     const char *name, *nccl;
 } algorithms[] = {{"tree", "Tree"},
                   {"ring", "Ring"},
@@ -123,8 +123,6 @@ static bool add(char *list, size_t len, const char *between, const char *word, s
     return true;
 }
 
-static void network(struct nccl_log *s, const char *line);
-
 /* A transport's name, and what follows it. */
 static const struct {
     const char *name;
@@ -175,13 +173,13 @@ static void network(struct nccl_log *s, const char *line)
 }
 
 /* A name or, in older versions, a number; ours has '-' where theirs has '_'. */
-static void name_of(const char *said, const char *const names[], size_t n_names, char *text,
+static void name_of(const char *said, const struct choice *names, size_t n_names, char *text,
                     size_t len)
 {
     size_t n = strcspn(said, " \r"), i = 0;
 
     if (isdigit((unsigned char)*said) && (size_t)atoi(said) < n_names) {
-        snprintf(text, len, "%s", names[atoi(said)]);
+        snprintf(text, len, "%s", names[atoi(said)].name);
         return;
     }
     for (; i < n && i + 1 < len; i++)
@@ -195,17 +193,13 @@ static void choice(struct nccl_log *s, const char *line)
 {
     const char *algorithm = strstr(line, " -> Algo "), *protocol = strstr(line, " proto "),
                *channels = strstr(line, "channel{Lo..Hi}={");
-    const char *const a[] = {algorithms[0].name, algorithms[1].name, algorithms[2].name,
-                             algorithms[3].name, algorithms[4].name, algorithms[5].name,
-                             algorithms[6].name};
-    const char *const p[] = {protocols[0].name, protocols[1].name, protocols[2].name};
     char one[sizeof(s->chose)], two[16];
     int low, high;
 
     if (!algorithm || !protocol)
         return;
-    name_of(algorithm + strlen(" -> Algo "), a, COUNT(a), one, sizeof(one));
-    name_of(protocol + strlen(" proto "), p, COUNT(p), two, sizeof(two));
+    name_of(algorithm + strlen(" -> Algo "), algorithms, COUNT(algorithms), one, sizeof(one));
+    name_of(protocol + strlen(" proto "), protocols, COUNT(protocols), two, sizeof(two));
     snprintf(s->algorithm, sizeof(s->algorithm), "%s/%s", one, two);
     s->members_add = !strcmp(one, "tree") || !strcmp(one, "ring") || !strcmp(one, "pat");
     s->switches_add = !s->members_add;

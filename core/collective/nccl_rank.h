@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Inside of the NCCL backend: its ranks in this process, and what is asked of NCCL for all of them.
- * nccl.c has their life from open to close, nccl_queue.c operations and waiting for them, and
- * nccl_comm.c calls the library.
+ * nccl.c has their life, operations and waiting for them; nccl_comm.c calls the library.
  *
  * Errors: 0, or -errno, said in the error of the struct collective that was given, or of the rank's.
  */
@@ -43,16 +42,18 @@ struct nccl_state {
     unsigned n_ranks;
     unsigned *members; /* of each rank of the communicator: its process' rank in the world */
     uint8_t id[NCCL_ID_BYTES];
+    /* What all ranks are asked for next. */
+    uint64_t seed;
+    unsigned call;
+    bool first; /* of its kind and size */
+    uint64_t expected_ns;
     bool shared;        /* several ranks on one GPU */
     double bytes;       /* of all that ran */
     double ns_per_byte; /* of the last that was waited for; 0: none was */
     struct nccl_log says;
 };
 
-typedef int nccl_rank_fn(struct nccl_rank *r, const void *arg);
-
-/* Each rank of this process in turn; what one of them says is said in c->error. */
-int nccl_each(struct collective *c, nccl_rank_fn *fn, const void *arg);
+typedef int nccl_rank_fn(struct nccl_rank *r);
 
 /* ---- The library ---- */
 
@@ -71,12 +72,11 @@ bool nccl_debug_again(void);
 
 /* Makes the communicator's id, by one rank of it. */
 int nccl_make_id(struct collective *c);
-/* Begins to make the rank's communicator. These three are nccl_rank_fn. */
-int nccl_begin_comm(struct nccl_rank *r, const void *arg);
+/* Begins to make the rank's communicator. */
+nccl_rank_fn nccl_begin_comm;
 /* Begins to tell NCCL of the buffers, if it can, until the communicator is finalized; has it taken
  * them? It may say yes, and do nothing. */
-int nccl_begin_register(struct nccl_rank *r, const void *arg);
-int nccl_check_registered(struct nccl_rank *r, const void *arg);
+nccl_rank_fn nccl_begin_register, nccl_check_registered;
 /* Buffers of NCCL's own memory (2.19), where this library has such a thing. */
 void nccl_take_memory(struct library_gpu *g);
 /* `first`: of its kind and size, for which NCCL may still have to connect, and so only begun. Any
@@ -85,26 +85,11 @@ int nccl_enqueue(struct nccl_rank *r, const struct nccl_call *call, bool first);
 /* What is enqueued between `begin` and not `begin` is given to NCCL at once. */
 int nccl_group(struct collective *c, bool begin);
 void nccl_begin_finalize(struct nccl_rank *r);
-/* Nothing is waited for that may never come: the communicator is thrown away then. */
+/* After what was begun is done. Of a broken one nothing is waited for that may never come: it is thrown
+ * away. */
 void nccl_close_comm(struct nccl_rank *r);
 
 /* Is what was begun last done, or in its stream? A library_look_fn, of a rank's c: 0; -EAGAIN; or it
  * failed, or the communicator did since. */
 int nccl_look_comm(struct collective *c, struct library_gpu *g);
-/* Until NCCL is done with what it was asked for last: an nccl_rank_fn. */
-int nccl_await_comm(struct nccl_rank *r, const void *arg);
-
-/* The first of its kind: NCCL may wait for its peers in it. Queued, and waited for. */
-int nccl_call_first(struct collective *c, unsigned call);
-int nccl_barrier_first(struct collective *c);
-/* After all of NCCL's connections were made. */
-int nccl_make_graph(struct collective *c);
-
-/* Hooks of struct collective_ops. */
-int nccl_barrier(struct collective *c);
-int nccl_run(struct collective *c, unsigned call);
-int nccl_run_batch(struct collective *c);
-int nccl_start(struct collective *c, unsigned call);
-int nccl_test(struct collective *c, bool *done);
-
 #endif

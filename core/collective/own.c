@@ -443,25 +443,21 @@ static void own_close(struct collective *c)
 
 const struct collective_ops collective_ring = {
     .name = "ring",
-    .help = "around a ring of all ranks, in segments: the least bytes a link can carry",
     OWN_HOOKS,
 };
 
 const struct collective_ops collective_auto = {
     .name = "auto",
-    .help = "the one of our algorithms that the size suits: doubling, halving or ring",
     OWN_HOOKS,
 };
 
 const struct collective_ops collective_halving = {
     .name = "halving",
-    .help = "recursive halving and doubling: as few bytes as a ring, in log2 n steps",
     OWN_HOOKS,
 };
 
 const struct collective_ops collective_doubling = {
     .name = "doubling",
-    .help = "whole vectors by recursive doubling: the fewest messages, for small sizes",
     .chosen_most = 65536,
     OWN_HOOKS,
 };

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,13 +21,23 @@
 #include "core/alloc.h"
 #include "core/clock.h"
 
+int group_fail(int err, char *error, size_t len, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(error, len, format, args);
+    va_end(args);
+    return err;
+}
+
 /* ---- A channel to a child of this process: see channel_fork() in channel.h ---- */
 
 #define REASON_NS 500000000u  /* from its socket's end to its own, at most */
 #define GRACE_NS  1000000000u /* to end by itself, before it is killed */
 
 /* Has it ended? Waits for so long. */
-static bool child_ended(struct fd_channel *c, uint64_t wait_ns)
+static bool child_ended(struct channel *c, uint64_t wait_ns)
 {
     uint64_t until_ns = fd_until(wait_ns);
 
@@ -43,26 +54,26 @@ static bool child_ended(struct fd_channel *c, uint64_t wait_ns)
     }
 }
 
-static int look_at_child(struct fd_channel *c, bool closed)
+static int look_at_child(struct channel *c, bool closed)
 {
-    char *text = c->base.error;
-    size_t len = sizeof(c->base.error);
+    char *text = c->error;
+    size_t len = sizeof(c->error);
     int status;
 
     if (!child_ended(c, closed ? REASON_NS : 0))
         return 0;
     status = c->child_status;
     if (status == -1)
-        snprintf(text, len, "'%s' has ended", c->base.peer);
+        snprintf(text, len, "'%s' has ended", c->peer);
     else if (WIFSIGNALED(status))
-        snprintf(text, len, "'%s' was killed by signal %d (%s)", c->base.peer, WTERMSIG(status),
+        snprintf(text, len, "'%s' was killed by signal %d (%s)", c->peer, WTERMSIG(status),
                  strsignal(WTERMSIG(status)));
     else
-        snprintf(text, len, "'%s' ended with exit status %d", c->base.peer, WEXITSTATUS(status));
+        snprintf(text, len, "'%s' ended with exit status %d", c->peer, WEXITSTATUS(status));
     return -ECONNRESET;
 }
 
-static void end_child(struct fd_channel *c)
+static void end_child(struct channel *c)
 {
     if (child_ended(c, GRACE_NS))
         return;
@@ -71,11 +82,9 @@ static void end_child(struct fd_channel *c)
     }
 }
 
-pid_t channel_child(struct channel *channel)
+pid_t channel_child(const struct channel *c)
 {
-    return channel && channel_base(channel)->ops == &fd_channel_local_ops
-               ? ((struct fd_channel *)channel)->child
-               : 0;
+    return c ? c->child : 0;
 }
 
 /* How many of them have not ended. */
@@ -84,7 +93,7 @@ static size_t count_children(struct channel *const *c, size_t n)
     size_t left = 0;
 
     for (size_t i = 0; i < n; i++)
-        left += channel_child(c[i]) && !child_ended((struct fd_channel *)c[i], 0);
+        left += channel_child(c[i]) && !child_ended(c[i], 0);
     return left;
 }
 
@@ -94,11 +103,11 @@ void channel_end_children(struct channel *const *c, size_t n)
 
     for (size_t i = 0; i < n; i++)
         if (channel_child(c[i]))
-            shutdown(((struct fd_channel *)c[i])->fd, SHUT_RDWR);
+            shutdown(c[i]->fd, SHUT_RDWR);
     while (count_children(c, n) && clock_now_ns() < until_ns)
         nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
     for (size_t i = 0; i < n; i++)
-        if (channel_child(c[i]) && !((struct fd_channel *)c[i])->child_gone)
+        if (channel_child(c[i]) && !c[i]->child_gone)
             kill(channel_child(c[i]), SIGKILL);
 }
 
@@ -106,12 +115,12 @@ void channel_forget(struct channel *c)
 {
     if (!c)
         return;
-    close(((struct fd_channel *)c)->fd); /* not shut down: the parent has it */
+    close(c->fd); /* not shut down: the parent has it */
     free(c);
 }
 
 /* In the child, which does not return. `parents` is the other end of `fd`. */
-static void be_the_child(int fd, struct fd_channel *parents, pid_t parent, channel_child_fn *fn,
+static void be_the_child(int fd, struct channel *parents, pid_t parent, channel_child_fn *fn,
                          void *arg)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -120,20 +129,19 @@ static void be_the_child(int fd, struct fd_channel *parents, pid_t parent, chann
     signal(SIGINT, SIG_IGN); /* meant for the parent, which ends this process */
     signal(SIGTERM, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
-    struct fd_channel *c = fd_channel_new(&fd_channel_local_ops, fd, NULL);
+    struct channel *c = channel_new(fd, NULL);
     memcpy(c->link.token, parents->link.token, sizeof(c->link.token));
-    channel_forget((struct channel *)parents);
-    snprintf(c->base.peer, sizeof(c->base.peer), "the process that started this one (pid %d)",
-             (int)parent);
-    int status = fn((struct channel *)c, arg);
-    channel_close((struct channel *)c);
+    channel_forget(parents);
+    snprintf(c->peer, sizeof(c->peer), "the process that started this one (pid %d)", (int)parent);
+    int status = fn(c, arg);
+    channel_close(c);
     fflush(NULL);
     _exit(status < 0 ? -status : status);
 }
 
 /* The parent's end, and the socket for the child's: that is made in the child, so that a parent of
  * many touches no more memory than it uses, and each fork has little to copy. */
-static int make_pair(struct fd_channel **parents, int *child_end)
+static int make_pair(struct channel **parents, int *child_end)
 {
     uint8_t key[SECRET_KEY_BYTES];
     int fds[2], err = secret_random(key, sizeof(key));
@@ -143,14 +151,14 @@ static int make_pair(struct fd_channel **parents, int *child_end)
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds))
         return -errno;
     *child_end = fds[1];
-    *parents = fd_channel_new(&fd_channel_local_ops, fds[0], NULL);
+    *parents = channel_new(fds[0], NULL);
     memcpy((*parents)->link.token, key, sizeof(key));
     return 0;
 }
 
 int channel_fork(struct channel **channel, channel_child_fn *fn, void *arg)
 {
-    struct fd_channel *c = NULL;
+    struct channel *c = NULL;
     pid_t parent = getpid();
     int child_end = -1, err = make_pair(&c, &child_end);
 
@@ -164,14 +172,14 @@ int channel_fork(struct channel **channel, channel_child_fn *fn, void *arg)
         err = -errno;
     close(child_end); /* not shut down: the child has it */
     if (err) {
-        channel_close((struct channel *)c);
+        channel_close(c);
         return err;
     }
     c->child = child;
     c->look = look_at_child;
     c->end = end_child;
-    snprintf(c->base.peer, sizeof(c->base.peer), "the other process (pid %d)", (int)child);
-    *channel = (struct channel *)c;
+    snprintf(c->peer, sizeof(c->peer), "the other process (pid %d)", (int)child);
+    *channel = c;
     return 0;
 }
 
@@ -197,7 +205,7 @@ struct beat {
 static void beat_all(const struct beat *b)
 {
     for (unsigned i = 0; i < b->n; i++)
-        channel_base(b->channels[i].c)->ops->beat(b->channels[i].c);
+        channel_beat(b->channels[i].c);
 }
 
 /* Nobody is woken for ends that nobody wants to know. */
@@ -265,11 +273,10 @@ int beat_start(struct beat **out, struct channel *const *channels, unsigned n, u
     }
     for (unsigned i = 0; i < n; i++) {
         struct channel *c = channels[i];
-        const struct channel_ops *ops = c ? channel_base(c)->ops : NULL;
-        if (!ops || !ops->beat)
+        if (!c)
             continue;
-        ops->expect(c, silent_ns);
-        b->ends[b->n] = (struct pollfd){.fd = ops->fd ? ops->fd(c) : -1, .events = POLLRDHUP};
+        channel_expect(c, silent_ns);
+        b->ends[b->n] = (struct pollfd){.fd = c->fd, .events = POLLRDHUP};
         b->channels[b->n].c = c;
         b->channels[b->n++].number = i;
     }
@@ -278,12 +285,12 @@ int beat_start(struct beat **out, struct channel *const *channels, unsigned n, u
     beat_all(b);      /* so that the other end has one before it hears anything else */
     sigfillset(&all); /* signals are for who waits */
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int err = b->n ? -pthread_create(&b->thread, NULL, live, b) : -EOPNOTSUPP;
+    int err = b->n ? -pthread_create(&b->thread, NULL, live, b) : 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (err)
-        release(b);
-    else
+    if (b->n && !err)
         *out = b;
+    else
+        release(b);
     return err;
 }
 

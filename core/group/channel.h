@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A channel: ordered frames between this process and one other, for control, never for what is
- * measured. It is opened by a fork (the other is a child of this one), by a socket (the other is on
- * another machine, or was started by somebody else) or by MPI.
+ * measured. It is opened by a fork (the other is a child of this one) or by a socket (the other is on
+ * another machine, or was started by somebody else).
  *
  * A frame is a type and up to CHANNEL_FRAME_MAX bytes. Over a socket each is encrypted, so that
  * nobody on the way can read one, make one up, change, repeat or leave out one.
@@ -30,118 +30,40 @@
 #define CHANNEL_TOKEN_BYTES SECRET_TOKEN_BYTES
 #define CHANNEL_ERROR_BYTES 384
 
-struct channel; /* begins with struct channel_base */
+/* Writes a sentence and returns err. */
+int group_fail(int err, char *error, size_t len, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
-struct channel_ops {
-    const char *name; /* local sock mpi */
+struct channel;
 
-    /* 0; -ETIMEDOUT: the peer did not take it in time; -ECONNRESET: it is gone; -EHOSTUNREACH: cut
-     * off, or silent. */
-    int (*send)(struct channel *c, uint16_t type, const void *data, size_t len, uint64_t wait_ns);
-    /* 0 with *type and *len; -ETIMEDOUT; -ECONNRESET; -EHOSTUNREACH; -EMSGSIZE: longer than `size`;
-     * -EPROTO: damaged or not from the peer. wait_ns 0: only what is there already (-EAGAIN:
-     * nothing). */
-    int (*recv)(struct channel *c, uint16_t *type, void *data, size_t size, size_t *len,
-                uint64_t wait_ns);
-    /* Is the peer still there, as far as can be told without a frame? 0; -ECONNRESET: it has ended;
-     * -EHOSTUNREACH: it is silent. Cheap. */
-    int (*alive)(struct channel *c);
-    /* A sign of life, which the other end's recv() takes and does not hand on. One thread may send
-     * these while another uses the channel. Left out where the peer takes nothing. NULL, as the
-     * next two: it cannot. */
-    void (*beat)(struct channel *c);
-    /* From now on a peer that has sent a sign of life, and then nothing for so long, is gone:
-     * -EHOSTUNREACH from alive() and recv(). Time in which neither was called does not count. */
-    void (*expect)(struct channel *c, uint64_t silent_ns);
-    /* For how long nothing has come, of time in which it was looked at, and nothing waits to be
-     * read. */
-    uint64_t (*quiet_ns)(struct channel *c);
-    /* From any thread: the kernel has had nothing of the peer for so long, with the sentence on it.
-     * False also where that cannot be known. NULL: it cannot. */
-    bool (*unheard)(struct channel *c, uint64_t for_ns, char *text, size_t len);
-    /* The socket, whose end can be polled for. NULL: there is none. */
-    int (*fd)(struct channel *c);
-    /* This end's and the peer's address as the other one reaches it, port 0; -EOPNOTSUPP: not by IP
-     * (a local channel says 127.0.0.1). */
-    int (*address)(struct channel *c, struct sockaddr_storage *own, struct sockaddr_storage *peer);
-    /* What proves to the other end that a further connection belongs to this channel: the same
-     * bytes at both ends, others for each purpose and number; secret. */
-    int (*token)(struct channel *c, const char *purpose, uint32_t number,
-                 uint8_t token[CHANNEL_TOKEN_BYTES]);
-    /* Ends it; a forked child is waited for (and killed where it does not end by itself). */
-    void (*close)(struct channel *c);
-};
-
-struct channel_base {
-    const struct channel_ops *ops;
-    /* for messages: "node1 (10.77.0.2 port 18515)", "the other process (pid 123)" */
-    char peer[160];
-    char own[96];                    /* this end, in messages that name both */
-    char error[CHANNEL_ERROR_BYTES]; /* of the call that failed last */
-};
-
-static inline struct channel_base *channel_base(struct channel *c)
-{
-    return (struct channel_base *)c;
-}
-
-static inline const char *channel_peer(struct channel *c)
-{
-    return channel_base(c)->peer;
-}
-
-static inline const char *channel_error(struct channel *c)
-{
-    return channel_base(c)->error;
-}
-
-static inline int channel_send(struct channel *c, uint16_t type, const void *data, size_t len)
-{
-    return channel_base(c)->ops->send(c, type, data, len, CHANNEL_WAIT_NS);
-}
-
-static inline int channel_recv(struct channel *c, uint16_t *type, void *data, size_t size,
-                               size_t *len, uint64_t wait_ns)
-{
-    return channel_base(c)->ops->recv(c, type, data, size, len, wait_ns);
-}
-
-static inline int channel_alive(struct channel *c)
-{
-    return channel_base(c)->ops->alive(c);
-}
-
-static inline bool channel_unheard(struct channel *c, uint64_t for_ns, char *text, size_t len)
-{
-    const struct channel_ops *ops = channel_base(c)->ops;
-
-    return ops->unheard && ops->unheard(c, for_ns, text, len);
-}
-
-static inline int channel_address(struct channel *c, struct sockaddr_storage *own,
-                                  struct sockaddr_storage *peer)
-{
-    return channel_base(c)->ops->address(c, own, peer);
-}
-
-static inline int channel_token(struct channel *c, const char *purpose, uint32_t number,
-                                uint8_t token[CHANNEL_TOKEN_BYTES])
-{
-    return channel_base(c)->ops->token(c, purpose, number, token);
-}
-
-/* NULL is left alone. */
-static inline void channel_close(struct channel *c)
-{
-    if (c)
-        channel_base(c)->ops->close(c);
-}
+/* Ends it; a forked child is waited for (and killed where it does not end by itself). NULL is left
+ * alone. */
+void channel_close(struct channel *c);
+/* Is the peer still there, as far as can be told without a frame? 0; -ECONNRESET: it has ended;
+ * -EHOSTUNREACH: it is silent. Cheap. */
+int channel_alive(struct channel *c);
+/* A sign of life, which the other end's recv() takes and does not hand on. One thread may send
+ * these while another uses the channel. Left out where the peer takes nothing. */
+void channel_beat(struct channel *c);
+/* From now on a peer that has sent a sign of life, and then nothing for so long, is gone:
+ * -EHOSTUNREACH from alive() and recv(). Time in which neither was called does not count. */
+void channel_expect(struct channel *c, uint64_t silent_ns);
+/* For how long nothing has come, of time in which it was looked at, and nothing waits to be
+ * read. */
+uint64_t channel_quiet_ns(struct channel *c);
+/* This end's and the peer's address as the other one reaches it, port 0 (a local channel says
+ * 127.0.0.1). 0 or -errno. */
+int channel_address(struct channel *c, struct sockaddr_storage *own, struct sockaddr_storage *peer);
+/* What proves to the other end that a further connection belongs to this channel: the same
+ * bytes at both ends, others for each purpose and number; secret. */
+void channel_token(struct channel *c, const char *purpose, uint32_t number,
+                   uint8_t token[CHANNEL_TOKEN_BYTES]);
 
 /* Forks a child that runs fn(channel to this process, arg) and exits with what it returns. The
  * child dies with its parent, however that comes about. 0 or -errno. */
 typedef int channel_child_fn(struct channel *c, void *arg);
 int channel_fork(struct channel **c, channel_child_fn *fn, void *arg);
-pid_t channel_child(struct channel *c); /* whom channel_fork() made here; 0: nobody */
+pid_t channel_child(const struct channel *c); /* whom channel_fork() made here; 0: nobody */
 
 /* Ends many children in the time of one: all are told first, and those that have not ended by
  * themselves after it are killed. Channels of another kind, and NULL, are left alone; all are still
@@ -168,8 +90,7 @@ void channel_forget(struct channel *c);
 struct beat;
 
 /* Over these, until beat_end(), which goes before they are closed; `silent_ns`: what is expected of
- * the others. Channels that cannot, and NULL, are left out. 0; -EOPNOTSUPP: none of them can; or
- * -errno: then there is none. */
+ * the others. NULL is left out; of none but these there is no beat. 0 or -errno. */
 int beat_start(struct beat **b, struct channel *const *channels, unsigned n, uint64_t silent_ns);
 void beat_end(struct beat *b); /* NULL is left alone */
 /* From now on gone(arg, i) is called by that thread, at once and once for each, where the socket of
@@ -190,12 +111,6 @@ static inline void bytes_put16(uint8_t *to, uint16_t value)
 static inline void bytes_put32(uint8_t *to, uint32_t value)
 {
     value = htobe32(value);
-    memcpy(to, &value, sizeof(value));
-}
-
-static inline void bytes_put64(uint8_t *to, uint64_t value)
-{
-    value = htobe64(value);
     memcpy(to, &value, sizeof(value));
 }
 
@@ -286,8 +201,27 @@ enum link_sign link_sign(const struct link_counts *now, uint32_t *segments);
  * so long ago. *away_ms: of its silence the rest, which this keeps. */
 uint32_t link_silent_ms(const struct link_counts *now, uint32_t gap_ms, uint32_t *away_ms);
 
-struct fd_channel {
-    struct channel_base base;
+/* Those of every channel; a test has others. */
+struct channel_ops {
+    /* 0; -ETIMEDOUT: the peer did not take it in time; -ECONNRESET: it is gone; -EHOSTUNREACH: cut
+     * off, or silent. */
+    int (*send)(struct channel *c, uint16_t type, const void *data, size_t len, uint64_t wait_ns);
+    /* 0 with *type and *len; -ETIMEDOUT; -ECONNRESET; -EHOSTUNREACH; -EMSGSIZE: longer than `size`;
+     * -EPROTO: damaged or not from the peer. wait_ns 0: only what is there already (-EAGAIN:
+     * nothing). */
+    int (*recv)(struct channel *c, uint16_t *type, void *data, size_t size, size_t *len,
+                uint64_t wait_ns);
+    /* From any thread: the kernel has had nothing of the peer for so long, with the sentence on it.
+     * False also where that cannot be known. */
+    bool (*unheard)(struct channel *c, uint64_t for_ns, char *text, size_t len);
+};
+
+struct channel {
+    const struct channel_ops *ops;
+    /* for messages: "node1 (10.77.0.2 port 18515)", "the other process (pid 123)" */
+    char peer[160];
+    char own[96];                    /* this end, in messages that name both */
+    char error[CHANNEL_ERROR_BYTES]; /* of the call that failed last */
     int fd;
     int in_err, out_err;      /* set when that direction is of no more use */
     pthread_mutex_t out_lock; /* of what is sent: by the one who uses it, and by beat() */
@@ -299,22 +233,46 @@ struct fd_channel {
     uint64_t unheard_ns;
     bool sealed; /* frames are, by `link` */
     struct channel_link link;
-    /* Is the peer there, by other means than the socket? 0, or -ECONNRESET with base.error. NULL:
+    /* Is the peer there, by other means than the socket? 0, or -ECONNRESET with error. NULL:
      * there is no other means. `closed`: the socket has just ended, so that it is worth to wait for
      * the reason. */
-    int (*look)(struct fd_channel *c, bool closed);
-    void (*end)(struct fd_channel *c); /* before it is freed, when it is closed; NULL: nothing */
-    pid_t child;                       /* channel.c's: 0 in the child, which has none */
+    int (*look)(struct channel *c, bool closed);
+    void (*end)(struct channel *c); /* before it is freed, when it is closed; NULL: nothing */
+    pid_t child;                    /* channel.c's: 0 in the child, which has none */
     bool child_gone;
     int child_status; /* of waitpid(), or -1 */
     size_t n_in;
     uint8_t in[FRAME_BYTES_MAX], out[FRAME_BYTES_MAX], plain[CHANNEL_FRAME_MAX];
 };
 
-/* Takes over a connected socket. `link`: of a handshake; NULL: frames are not sealed. NULL: no
- * memory, and the socket is as it was. */
-struct fd_channel *fd_channel_new(const struct channel_ops *ops, int fd,
-                                  const struct channel_link *link);
+/* Takes over a connected socket. `link`: of a handshake; NULL: frames are not sealed. */
+struct channel *channel_new(int fd, const struct channel_link *link);
+
+static inline const char *channel_peer(const struct channel *c)
+{
+    return c->peer;
+}
+
+static inline const char *channel_error(const struct channel *c)
+{
+    return c->error;
+}
+
+static inline int channel_send(struct channel *c, uint16_t type, const void *data, size_t len)
+{
+    return c->ops->send(c, type, data, len, CHANNEL_WAIT_NS);
+}
+
+static inline int channel_recv(struct channel *c, uint16_t *type, void *data, size_t size,
+                               size_t *len, uint64_t wait_ns)
+{
+    return c->ops->recv(c, type, data, size, len, wait_ns);
+}
+
+static inline bool channel_unheard(struct channel *c, uint64_t for_ns, char *text, size_t len)
+{
+    return c->ops->unheard(c, for_ns, text, len);
+}
 
 /* Over TCP: a peer that is cut off is found out within 10 s, small frames are not held back. 0 or
  * -errno. */
@@ -329,7 +287,5 @@ uint64_t fd_until(uint64_t wait_ns);
 
 #define FD_BEAT     0xffffu /* type of a frame that says no more than that its sender is there */
 #define FD_SLICE_MS 100     /* how often a wait looks at other things than the socket */
-
-extern const struct channel_ops fd_channel_sock_ops, fd_channel_local_ops;
 
 #endif

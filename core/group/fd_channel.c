@@ -5,7 +5,6 @@
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,7 +66,7 @@ int frame_take(struct secret_stream *in, const uint8_t *bytes, size_t n, uint8_t
 #define UNSEEN_NS 1000000000u /* between two looks at what has come: longer, this end was away */
 
 /* To be called at each look at what has come. What did not look did not hear either. */
-static void fd_look(struct fd_channel *c)
+static void fd_look(struct channel *c)
 {
     uint64_t now_ns = clock_now_ns();
 
@@ -105,7 +104,7 @@ uint32_t link_silent_ms(const struct link_counts *now, uint32_t gap_ms, uint32_t
 }
 
 /* Twice a second. A socket that is none of TCP, or a kernel that says less, leaves all unknown. */
-static void count(struct fd_channel *c)
+static void count(struct channel *c)
 {
     uint64_t now_ns = clock_now_ns(), gap_ms = (now_ns - c->counted_ns) / 1000000;
     struct tcp_info info = {0};
@@ -127,9 +126,9 @@ static void count(struct fd_channel *c)
     __atomic_store_n(&c->unheard_ns, silent_ms * 1000000ull, __ATOMIC_RELAXED);
 }
 
-static void say_silence(struct fd_channel *c, char *text, size_t len)
+static void say_silence(struct channel *c, char *text, size_t len)
 {
-    const char *peer = c->base.peer, *own = c->base.own;
+    const char *peer = c->peer, *own = c->own;
 
     switch (__atomic_load_n(&c->sign, __ATOMIC_RELAXED)) {
     case LINK_ACKNOWLEDGES:
@@ -155,9 +154,8 @@ static void say_silence(struct fd_channel *c, char *text, size_t len)
     }
 }
 
-static bool fd_unheard(struct channel *channel, uint64_t for_ns, char *text, size_t len)
+static bool fd_unheard(struct channel *c, uint64_t for_ns, char *text, size_t len)
 {
-    struct fd_channel *c = (struct fd_channel *)channel;
 
     if (__atomic_load_n(&c->unheard_ns, __ATOMIC_RELAXED) < for_ns)
         return false;
@@ -166,42 +164,39 @@ static bool fd_unheard(struct channel *channel, uint64_t for_ns, char *text, siz
 }
 
 /* Nothing is there to be read: for too long? 0, or -EHOSTUNREACH with base.error. */
-static int fd_silence(struct fd_channel *c)
+static int fd_silence(struct channel *c)
 {
     fd_look(c);
     if (!c->silent_ns || !c->beaten || c->looked_ns < c->heard_ns + c->silent_ns)
         return 0;
-    say_silence(c, c->base.error, sizeof(c->base.error));
+    say_silence(c, c->error, sizeof(c->error));
     return -EHOSTUNREACH;
 }
 
-static void fd_expect(struct channel *channel, uint64_t silent_ns)
+void channel_expect(struct channel *c, uint64_t silent_ns)
 {
-    struct fd_channel *c = (struct fd_channel *)channel;
 
     c->silent_ns = silent_ns;
     c->heard_ns = c->looked_ns = clock_now_ns();
 }
 
-static uint64_t fd_quiet_ns(struct channel *channel)
+uint64_t channel_quiet_ns(struct channel *c)
 {
-    struct fd_channel *c = (struct fd_channel *)channel;
     struct pollfd p = {.fd = c->fd, .events = POLLIN};
 
     fd_look(c);
     return poll(&p, 1, 0) > 0 || c->heard_ns > c->looked_ns ? 0 : c->looked_ns - c->heard_ns;
 }
 
-static struct secret_stream *out_of(struct fd_channel *c)
+static struct secret_stream *out_of(struct channel *c)
 {
     return c->sealed ? &c->link.out : NULL;
 }
 
 /* All of it or nothing, and without a word: who uses the channel finds out by itself what is wrong
  * with it. */
-static void fd_beat(struct channel *channel)
+void channel_beat(struct channel *c)
 {
-    struct fd_channel *c = (struct fd_channel *)channel;
     struct pollfd p = {.fd = c->fd, .events = POLLOUT};
 
     if (pthread_mutex_trylock(&c->out_lock)) /* it is sending */
@@ -226,24 +221,10 @@ static void fd_beat(struct channel *channel)
 #define KEEP_PROBES     3
 #define USER_TIMEOUT_MS 7000
 
-static struct fd_channel *of(struct channel *c)
-{
-    return (struct fd_channel *)c;
-}
-
-__attribute__((format(printf, 3, 4))) static int fail(struct fd_channel *c, int err,
-                                                      const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(c->base.error, sizeof(c->base.error), format, args);
-    va_end(args);
-    return err;
-}
+#define fail(c, err, ...) group_fail((err), (c)->error, sizeof((c)->error), __VA_ARGS__)
 
 /* The connection has ended: why, as far as it can be told. */
-static int gone(struct fd_channel *c, int error)
+static int gone(struct channel *c, int error)
 {
     if (c->look && c->look(c, true))
         return -ECONNRESET; /* it has said why */
@@ -252,11 +233,10 @@ static int gone(struct fd_channel *c, int error)
             c, -EHOSTUNREACH,
             "nothing that %s sends is acknowledged by %s (%s): that host is down, or the link "
             "between the two is cut, at either end",
-            c->base.own, c->base.peer, strerror(error));
+            c->own, c->peer, strerror(error));
     if (error && error != ECONNRESET && error != EPIPE)
-        return fail(c, -ECONNRESET, "the connection to '%s' failed: %s", c->base.peer,
-                    strerror(error));
-    return fail(c, -ECONNRESET, "%s %s", c->base.peer, notice_words(NOTICE_GONE));
+        return fail(c, -ECONNRESET, "the connection to '%s' failed: %s", c->peer, strerror(error));
+    return fail(c, -ECONNRESET, "%s %s", c->peer, notice_words(NOTICE_GONE));
 }
 
 uint64_t fd_until(uint64_t wait_ns)
@@ -294,7 +274,7 @@ int fd_wait(int fd, short events, uint64_t until_ns, const volatile int *cancel)
 }
 
 /* 0: something is there; -ETIMEDOUT, or what the look at the peer said. */
-static int wait_for(struct fd_channel *c, short events, uint64_t until_ns)
+static int wait_for(struct channel *c, short events, uint64_t until_ns)
 {
     int there = 0;
 
@@ -308,7 +288,7 @@ static int wait_for(struct fd_channel *c, short events, uint64_t until_ns)
     return there < 0 ? there : 0;
 }
 
-static int send_some(struct fd_channel *c, const uint8_t *bytes, size_t len, uint64_t until_ns,
+static int send_some(struct channel *c, const uint8_t *bytes, size_t len, uint64_t until_ns,
                      size_t *sent)
 {
     ssize_t n = send(c->fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -324,7 +304,7 @@ static int send_some(struct fd_channel *c, const uint8_t *bytes, size_t len, uin
     return gone(c, errno);
 }
 
-static int send_frame(struct fd_channel *c, uint16_t type, const void *data, size_t len,
+static int send_frame(struct channel *c, uint16_t type, const void *data, size_t len,
                       uint64_t wait_ns)
 {
     uint64_t until_ns = fd_until(wait_ns);
@@ -340,15 +320,13 @@ static int send_frame(struct fd_channel *c, uint16_t type, const void *data, siz
         c->out_err = send_some(c, c->out + sent, (size_t)n - sent, until_ns, &sent);
     /* A frame that went out in part cannot be taken back. */
     if (c->out_err == -ETIMEDOUT)
-        fail(c, 0, "'%s' took nothing for %.3g s: it hangs, or is cut off", c->base.peer,
+        fail(c, 0, "'%s' took nothing for %.3g s: it hangs, or is cut off", c->peer,
              (double)wait_ns / 1e9);
     return c->out_err;
 }
 
-static int fd_send(struct channel *channel, uint16_t type, const void *data, size_t len,
-                   uint64_t wait_ns)
+static int fd_send(struct channel *c, uint16_t type, const void *data, size_t len, uint64_t wait_ns)
 {
-    struct fd_channel *c = of(channel);
 
     pthread_mutex_lock(&c->out_lock);
     int err = send_frame(c, type, data, len, wait_ns);
@@ -356,7 +334,7 @@ static int fd_send(struct channel *channel, uint16_t type, const void *data, siz
     return err;
 }
 
-static int recv_some(struct fd_channel *c, size_t want, uint64_t until_ns, bool wait)
+static int recv_some(struct channel *c, size_t want, uint64_t until_ns, bool wait)
 {
     ssize_t n = recv(c->fd, c->in + c->n_in, want - c->n_in, MSG_DONTWAIT);
 
@@ -377,7 +355,7 @@ static int recv_some(struct fd_channel *c, size_t want, uint64_t until_ns, bool 
 }
 
 /* Until a whole frame is there. */
-static int recv_frame(struct fd_channel *c, uint64_t wait_ns)
+static int recv_frame(struct channel *c, uint64_t wait_ns)
 {
     uint64_t until_ns = fd_until(wait_ns);
     long want = frame_size(c->sealed, c->in, c->n_in);
@@ -393,7 +371,7 @@ static int recv_frame(struct fd_channel *c, uint64_t wait_ns)
 }
 
 /* A frame that says something. */
-static int recv_told(struct fd_channel *c, struct frame *f, uint64_t wait_ns)
+static int recv_told(struct channel *c, struct frame *f, uint64_t wait_ns)
 {
     uint64_t until_ns = fd_until(wait_ns);
 
@@ -404,7 +382,7 @@ static int recv_told(struct fd_channel *c, struct frame *f, uint64_t wait_ns)
         if (!err)
             err = frame_take(c->sealed ? &c->link.in : NULL, c->in, c->n_in, c->plain, f);
         if (err == -ETIMEDOUT)
-            fail(c, err, "'%s' sent nothing for %.3g s: it hangs, or is cut off", c->base.peer,
+            fail(c, err, "'%s' sent nothing for %.3g s: it hangs, or is cut off", c->peer,
                  (double)wait_ns / 1e9);
         if (err || f->type != FD_BEAT)
             return err;
@@ -413,10 +391,9 @@ static int recv_told(struct fd_channel *c, struct frame *f, uint64_t wait_ns)
     }
 }
 
-static int fd_recv(struct channel *channel, uint16_t *type, void *data, size_t size, size_t *len,
+static int fd_recv(struct channel *c, uint16_t *type, void *data, size_t size, size_t *len,
                    uint64_t wait_ns)
 {
-    struct fd_channel *c = of(channel);
     struct frame f = {0};
 
     if (c->in_err)
@@ -425,7 +402,7 @@ static int fd_recv(struct channel *channel, uint16_t *type, void *data, size_t s
     if (err == -EAGAIN || err == -ETIMEDOUT)
         return err; /* what is there of a frame waits for the rest */
     if (err == -EPROTO)
-        fail(c, err, "a frame from '%s' is damaged, out of turn, or not its own", c->base.peer);
+        fail(c, err, "a frame from '%s' is damaged, out of turn, or not its own", c->peer);
     c->in_err = err;
     if (err)
         return err;
@@ -434,15 +411,14 @@ static int fd_recv(struct channel *channel, uint16_t *type, void *data, size_t s
     *len = f.len;
     if (f.len > size)
         return fail(c, -EMSGSIZE, "a frame of %zu bytes came from '%s', where %zu were expected",
-                    f.len, c->base.peer, size);
+                    f.len, c->peer, size);
     if (f.len)
         memcpy(data, f.data, f.len);
     return 0;
 }
 
-static int fd_alive(struct channel *channel)
+int channel_alive(struct channel *c)
 {
-    struct fd_channel *c = of(channel);
     struct pollfd p = {.fd = c->fd, .events = POLLRDHUP};
     socklen_t len = sizeof(int);
     int error = 0;
@@ -477,15 +453,8 @@ static void plain_address(struct sockaddr_storage *a)
     four->sin_addr.s_addr = address;
 }
 
-static int fd_fd(struct channel *channel)
+int channel_address(struct channel *c, struct sockaddr_storage *own, struct sockaddr_storage *peer)
 {
-    return of(channel)->fd;
-}
-
-static int fd_address(struct channel *channel, struct sockaddr_storage *own,
-                      struct sockaddr_storage *peer)
-{
-    struct fd_channel *c = of(channel);
     socklen_t own_len = sizeof(*own), peer_len = sizeof(*peer);
 
     memset(own, 0, sizeof(*own));
@@ -498,17 +467,17 @@ static int fd_address(struct channel *channel, struct sockaddr_storage *own,
     return 0;
 }
 
-static int fd_token(struct channel *channel, const char *purpose, uint32_t number,
-                    uint8_t token[CHANNEL_TOKEN_BYTES])
+void channel_token(struct channel *c, const char *purpose, uint32_t number,
+                   uint8_t token[CHANNEL_TOKEN_BYTES])
 {
-    secret_token(token, of(channel)->link.token, purpose, number);
-    return 0;
+    secret_token(token, c->link.token, purpose, number);
 }
 
-static void fd_close(struct channel *channel)
+void channel_close(struct channel *c)
 {
-    struct fd_channel *c = of(channel);
 
+    if (!c)
+        return;
     shutdown(c->fd, SHUT_RDWR); /* others may hold the socket, too */
     if (c->end)
         c->end(c);
@@ -518,23 +487,17 @@ static void fd_close(struct channel *channel)
     free(c);
 }
 
-#define HOOKS                                                                                      \
-    .send = fd_send, .recv = fd_recv, .alive = fd_alive, .beat = fd_beat, .expect = fd_expect,     \
-    .quiet_ns = fd_quiet_ns, .unheard = fd_unheard, .fd = fd_fd, .address = fd_address,            \
-    .token = fd_token, .close = fd_close
+static const struct channel_ops channel_ops = {
+    .send = fd_send, .recv = fd_recv, .unheard = fd_unheard};
 
-const struct channel_ops fd_channel_sock_ops = {HOOKS, .name = "sock"};
-const struct channel_ops fd_channel_local_ops = {HOOKS, .name = "local"};
-
-struct fd_channel *fd_channel_new(const struct channel_ops *ops, int fd,
-                                  const struct channel_link *link)
+struct channel *channel_new(int fd, const struct channel_link *link)
 {
-    struct fd_channel *c = xcalloc(1, sizeof(*c));
+    struct channel *c = xcalloc(1, sizeof(*c));
 
-    c->base.ops = ops;
+    c->ops = &channel_ops;
     c->fd = fd;
     c->child_status = -1;
-    snprintf(c->base.own, sizeof(c->base.own), "this end");
+    snprintf(c->own, sizeof(c->own), "this end");
     pthread_mutex_init(&c->out_lock, NULL);
     c->sealed = link;
     if (link)

@@ -345,11 +345,10 @@ int meet_channel(struct channel **channel, int fd, const struct shake *s, const 
         close(fd);
         return err;
     }
-    struct fd_channel *c = fd_channel_new(&fd_channel_sock_ops, fd, &s->link);
+    struct channel *c = *channel = channel_new(fd, &s->link);
     meet_address_text(address, text, sizeof(text));
-    snprintf(c->base.peer, sizeof(c->base.peer), "%.*s (%s)", SHAKE_NAME_BYTES, name, text);
-    host_known_as(c->base.own, sizeof(c->base.own));
-    *channel = (struct channel *)c;
+    snprintf(c->peer, sizeof(c->peer), "%.*s (%s)", SHAKE_NAME_BYTES, name, text);
+    host_known_as(c->own, sizeof(c->own));
     return 0;
 }
 

@@ -50,7 +50,6 @@ struct meet_listen {
     const struct meet_secret *secret;
     uint32_t protocol; /* of the caller: both ends must have the same: meet_protocol() */
     uint64_t runs;     /* ends after so many; 0: serves until cancelled */
-    uint64_t idle_ns;  /* ends when nobody came for so long; 0: never */
     const volatile int *cancel;
     /* Called when it listens: what to tell people. */
     void (*ready)(void *arg, const char *address, uint16_t port);
@@ -61,7 +60,7 @@ struct meet_listen {
  * time, further ones are told that this end is busy, and with whom. Strangers cost nothing but a
  * place. Says on stderr who came, and why somebody was turned away (at most some lines a second). 0
  * when its runs are done, -EINTR when cancelled, -EHOSTUNREACH: the only run's peer fell silent (fn
- * returned that), -ETIMEDOUT when idle, or -errno with error (-EADDRINUSE: the port is taken). */
+ * returned that), or -errno with error (-EADDRINUSE: the port is taken). */
 int meet_serve(const struct meet_listen *l, channel_child_fn *fn, void *arg, char *error,
                size_t len);
 
@@ -264,9 +263,9 @@ struct serve {
     const struct meet_listen *l;
     channel_child_fn *fn;
     void *arg;
-    bool silent;            /* the peer of the last run fell silent: fn() returned -EHOSTUNREACH */
-    char *said;             /* shared with the runs: the sentence on that */
-    uint64_t runs, last_ns; /* runs that have ended; when somebody was here last */
+    bool silent;   /* the peer of the last run fell silent: fn() returned -EHOSTUNREACH */
+    char *said;    /* shared with the runs: the sentence on that */
+    uint64_t runs; /* that have ended */
     struct serve_session session;
     struct meet_door door;
 };

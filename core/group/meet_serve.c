@@ -307,7 +307,6 @@ static void session_ended(struct serve *s, int status)
     close(run->fd);
     run->child = 0;
     s->runs++;
-    s->last_ns = clock_now_ns();
 }
 
 /* A peer that is gone ends its run by itself, unless that hangs. */
@@ -386,7 +385,6 @@ static int serve_all(struct serve *s, char *error, size_t len)
 {
     int err = 0;
 
-    s->last_ns = clock_now_ns();
     while (!err) {
         if (s->l->cancel && *s->l->cancel) {
             snprintf(error, len, "stopped");
@@ -396,10 +394,6 @@ static int serve_all(struct serve *s, char *error, size_t len)
                 break;
             snprintf(error, len, "%s", s->said);
             err = -EHOSTUNREACH;
-        } else if (s->l->idle_ns && !s->session.child &&
-                   clock_now_ns() - s->last_ns > s->l->idle_ns) {
-            snprintf(error, len, "nobody came for %.3g s", (double)s->l->idle_ns / 1e9);
-            err = -ETIMEDOUT;
         } else {
             err = door_turn(&s->door, hear, s);
             serve_watch(s);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What mpirun or srun started: how many, channels between them, a world of them. See mpi.h and
- * world.h. */
+/* What mpirun or srun started: how many, and a world of them. See mpi.h and world.h. */
 #include "core/group/mpi.h"
 
 #include <arpa/inet.h>
@@ -9,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/alloc.h"
@@ -110,30 +110,6 @@ static const struct module_kind kind = {
     .symbol = MPI_MODULE_SYMBOL,
 };
 
-struct mpi_hello { /* both ranks send it, as it is: one build, one layout */
-    uint64_t layout;
-    char host[64];
-    struct sockaddr_storage
-        address;      /* of the first interface that is not loopback; AF_UNSPEC: none */
-    uint64_t network; /* which network namespace this is, of which boot */
-    int32_t pid;
-    uint8_t key[SECRET_KEY_BYTES]; /* rank 0's is the one that counts */
-};
-
-struct mpi_frame {
-    uint16_t type;
-    char data[CHANNEL_FRAME_MAX];
-};
-
-struct mpi_link {
-    struct channel_base base;
-    const struct mpi_module *mpi;
-    unsigned rank; /* the other one */
-    struct mpi_hello own, peer;
-    uint8_t key[SECRET_KEY_BYTES];
-    struct mpi_frame in, out;
-};
-
 const struct mpi_module *mpi_module_find(char *error, size_t len)
 {
     const struct mpi_module *mpi = module_open(&kind, error, len);
@@ -184,220 +160,21 @@ void mpi_end(void)
         mpi->end();
 }
 
-static struct mpi_link *of(struct channel *c)
-{
-    return (struct mpi_link *)c;
-}
+/* ---- A world of what mpirun or srun started together ----
+ *
+ * MPI tells the ranks where rank 0 listens, and they come there. Their channels are sockets, which give
+ * signs of life while a rank waits inside of MPI. */
 
-static int say(struct mpi_link *l, int err, const char *what)
-{
-    if (err == -ETIMEDOUT)
-        snprintf(l->base.error, sizeof(l->base.error),
-                 "%s has not %s in time: it hangs or was cut off", l->base.peer, what);
-    return err;
-}
+#define GATHER_NS 60000000000u /* for all to reach rank 0 */
+#define AGAIN_NS  100000000u   /* between two tries */
+#define ADDRESSES 16u
 
-static int mpi_send(struct channel *c, uint16_t type, const void *data, size_t len,
-                    uint64_t wait_ns)
-{
-    struct mpi_link *l = of(c);
-
-    if (len > CHANNEL_FRAME_MAX)
-        return -EMSGSIZE;
-    l->out.type = type;
-    if (len)
-        memcpy(l->out.data, data, len);
-    return say(l,
-               l->mpi->send(l->rank, &l->out, offsetof(struct mpi_frame, data) + len,
-                            fd_until(wait_ns), l->base.error, sizeof(l->base.error)),
-               "taken a message");
-}
-
-static int mpi_recv(struct channel *c, uint16_t *type, void *data, size_t size, size_t *len,
-                    uint64_t wait_ns)
-{
-    struct mpi_link *l = of(c);
-    size_t n = 0;
-    int err = l->mpi->receive(l->rank, &l->in, sizeof(l->in), &n, wait_ns ? fd_until(wait_ns) : 0,
-                              l->base.error, sizeof(l->base.error));
-
-    if (err)
-        return say(l, err, "answered");
-    if (n < offsetof(struct mpi_frame, data))
-        return -EPROTO;
-    *len = n - offsetof(struct mpi_frame, data);
-    *type = l->in.type;
-    if (*len > size)
-        return -EMSGSIZE;
-    memcpy(data, l->in.data, *len);
-    return 0;
-}
-
-/* The launcher ends all ranks when one dies. */
-static int mpi_alive(struct channel *c)
-{
-    (void)c;
-    return 0;
-}
-
-/* Two ranks of one network namespace reach each other by loopback. */
-static int mpi_address(struct channel *c, struct sockaddr_storage *own,
-                       struct sockaddr_storage *peer)
-{
-    struct mpi_link *l = of(c);
-    struct sockaddr_in loopback = {.sin_family = AF_INET,
-                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-
-    if (l->own.network && l->own.network == l->peer.network) {
-        memset(own, 0, sizeof(*own));
-        memcpy(own, &loopback, sizeof(loopback));
-        *peer = *own;
-        return 0;
-    }
-    if (l->own.address.ss_family == AF_UNSPEC || l->peer.address.ss_family == AF_UNSPEC)
-        return -EOPNOTSUPP;
-    *own = l->own.address;
-    *peer = l->peer.address;
-    return 0;
-}
-
-static int mpi_token(struct channel *c, const char *purpose, uint32_t number,
-                     uint8_t token[CHANNEL_TOKEN_BYTES])
-{
-    secret_token(token, of(c)->key, purpose, number);
-    return 0;
-}
-
-static void mpi_close(struct channel *c)
-{
-    free(of(c));
-}
-
-static const struct channel_ops ops = {
-    .name = "mpi",
-    .send = mpi_send,
-    .recv = mpi_recv,
-    .alive = mpi_alive,
-    .address = mpi_address,
-    .token = mpi_token,
-    .close = mpi_close,
-};
-
-static int greet(struct mpi_link *l, unsigned rank)
-{
-    size_t n = 0;
-
-    l->own = (struct mpi_hello){.layout = sizeof(struct mpi_hello), .pid = getpid()};
-    gethostname(l->own.host, sizeof(l->own.host) - 1);
-    host_first_address(&l->own.address);
-    l->own.network = host_network();
-    int err = secret_random(l->own.key, sizeof(l->own.key));
-    if (!err)
-        err = l->mpi->send(rank, &l->own, sizeof(l->own), fd_until(START_NS), l->base.error,
-                           sizeof(l->base.error));
-    if (!err)
-        err = l->mpi->receive(rank, &l->peer, sizeof(l->peer), &n, fd_until(START_NS),
-                              l->base.error, sizeof(l->base.error));
-    if (!err && (n != sizeof(l->peer) || l->peer.layout != l->own.layout))
-        err = -EPROTO;
-    l->peer.host[sizeof(l->peer.host) - 1] = 0;
-    memcpy(l->key, rank ? l->own.key : l->peer.key, sizeof(l->key));
-    snprintf(l->base.peer, sizeof(l->base.peer), "rank %u on %s (pid %d)", rank, l->peer.host,
-             l->peer.pid);
-    return err;
-}
-
-static int mpi_channel(struct channel **c, unsigned rank)
-{
-    char error[256];
-    struct mpi_link *l = xcalloc(1, sizeof(*l));
-
-    l->base.ops = &ops;
-    l->rank = rank;
-    l->mpi = mpi_module_find(error, sizeof(error));
-    snprintf(l->base.peer, sizeof(l->base.peer), "rank %u", rank);
-    int err = l->mpi ? greet(l, rank) : -EOPNOTSUPP;
-    if (err) {
-        free(l);
-        return err;
-    }
-    *c = (struct channel *)l;
-    return 0;
-}
-
-/* ---- A world of what mpirun or srun started together ---- */
-
-static int reach(struct world *w, unsigned rank, char *error, size_t len)
-{
-    char name[WORLD_NAME_MAX + 32];
-    int err = mpi_channel(&w->channels[rank], rank);
-
-    if (err)
-        return world_fail(err, error, len, "cannot reach %s by MPI: %s",
-                          world_name(w, rank, name, sizeof(name)), strerror(-err));
-    return 0;
-}
-
-/* Rank 0 hears from one who it is. */
-static int hear_one(struct world *w, unsigned rank, char *error, size_t len)
-{
-    struct world_hello h;
-    int err = reach(w, rank, error, len);
-
-    if (err)
-        return err;
-    err = world_hello_recv(w->channels[rank], &h, START_NS);
-    if (!err && (h.rank != rank || h.size != w->size))
-        err = -EPROTO;
-    if (err)
-        return world_fail(err, error, len, "'%s' has not said who it is: %s",
-                          channel_peer(w->channels[rank]), strerror(-err));
-    w->members[rank] = h.member;
-    world_adopt(w, rank, w->channels[rank]);
-    return 0;
-}
-
-static int lead(struct world *w, char *error, size_t len)
-{
-    int err = secret_random(w->key, sizeof(w->key));
-
-    if (err)
-        return world_fail(err, error, len, "no random numbers: %s", strerror(-err));
-    for (unsigned i = 1; i < w->size && !err; i++)
-        err = hear_one(w, i, error, len);
-    world_number(w);
-    for (unsigned i = 1; i < w->size && !err; i++)
-        err = world_tell(w, i, error, len);
-    return err;
-}
-
-static int follow(struct world *w, char *error, size_t len)
-{
-    struct world_hello h = {.rank = w->rank, .size = w->size, .member = w->members[w->rank]};
-    int err = reach(w, 0, error, len);
-
-    if (err)
-        return err;
-    err = world_hello_send(w->channels[0], &h);
-    if (err)
-        return world_fail(err, error, len, "%s", channel_error(w->channels[0]));
-    err = world_hear(w, w->channels[0], 2 * (uint64_t)START_NS, NULL, error, len);
-    if (!err)
-        world_adopt(w, 0, w->channels[0]);
-    return err;
-}
-
-/* ---- The same world by sockets: they give signs of life while a rank waits inside of MPI ---- */
-
-#define CONNECT_NS 5000000000u /* for one to reach rank 0 */
-#define GATHER_NS  6000000000u /* for all */
-
-/* From rank 0 to each, by MPI: where it listens. Then, a byte: whether all have come. */
+/* From rank 0 to each, by MPI: where it listens. */
 struct mpi_meeting {
     struct meet_secret secret; /* of this launch alone */
-    struct sockaddr_storage address;
+    struct sockaddr_storage addresses[ADDRESSES];
     uint64_t network;
-    uint32_t port; /* 0: nowhere */
+    uint32_t n, port; /* 0: nowhere */
 };
 
 struct mpi_gathering {
@@ -407,39 +184,31 @@ struct mpi_gathering {
     bool told;
 };
 
-static int send_to_all(const struct mpi_gathering *g, const void *data, size_t n, char *error,
-                       size_t len)
-{
-    int err = 0;
-
-    for (unsigned rank = 1; rank < g->size && !err; rank++)
-        err = g->mpi->send(rank, data, n, fd_until(START_NS), error, len);
-    return err;
-}
-
 static void tell_port(void *arg, const char *address, uint16_t port)
 {
     struct mpi_gathering *g = arg;
     char error[256];
+    int err = 0;
 
     (void)address;
     g->meeting.port = port;
     g->told = true;
-    send_to_all(g, &g->meeting, sizeof(g->meeting), error, sizeof(error));
+    for (unsigned rank = 1; rank < g->size && !err; rank++) /* who is not told does not come */
+        err = g->mpi->send(rank, &g->meeting, sizeof(g->meeting), fd_until(START_NS), error,
+                           sizeof(error));
 }
 
 static uint32_t meeting_protocol(void)
 {
-    static const uint32_t layout[] = {1, sizeof(struct world_member)};
+    static const uint32_t layout[] = {3, sizeof(struct world_member)};
 
     return meet_protocol(layout, 2);
 }
 
-/* *world NULL: not all could come, and all know it. */
 static int gather(struct world **world, const struct mpi_module *mpi, unsigned size, char *error,
                   size_t len)
 {
-    char why[MEET_ERROR_BYTES];
+    char why[MEET_ERROR_BYTES] = "";
     struct mpi_gathering g = {.mpi = mpi, .size = size, .meeting = {.network = host_network()}};
     struct world_meeting m = {.address = "::",
                               .size = size,
@@ -449,7 +218,7 @@ static int gather(struct world **world, const struct mpi_module *mpi, unsigned s
                               .ready = tell_port,
                               .arg = &g};
 
-    host_first_address(&g.meeting.address);
+    g.meeting.n = host_addresses(g.meeting.addresses, ADDRESSES);
     int err = secret_random(g.meeting.secret.bytes, sizeof(g.meeting.secret.bytes));
     if (!err)
         err = world_gather(world, &m, why, sizeof(why));
@@ -459,73 +228,68 @@ static int gather(struct world **world, const struct mpi_module *mpi, unsigned s
     }
     if (err && !g.told)
         tell_port(&g, NULL, 0);
-    uint8_t all = !err;
     secret_wipe(&g.meeting.secret, sizeof(g.meeting.secret));
-    return send_to_all(&g, &all, sizeof(all), error, len);
+    if (err && g.meeting.port)
+        return group_fail(err, error, len,
+                          "%s to port %u of rank 0; is a firewall between the hosts", why,
+                          g.meeting.port);
+    return err ? group_fail(err, error, len, "%s", why) : 0;
 }
 
+/* By whichever of rank 0's addresses leads there: it may have some that are its own machine's alone. */
 static int join(struct world **world, const struct mpi_module *mpi, unsigned rank, unsigned size,
                 char *error, size_t len)
 {
     struct mpi_meeting to;
-    char host[INET6_ADDRSTRLEN] = "127.0.0.1", why[MEET_ERROR_BYTES];
+    char host[INET6_ADDRSTRLEN] = "127.0.0.1", why[MEET_ERROR_BYTES] = "it listens nowhere";
+    struct world_meeting m = {.address = host,
+                              .rank = rank,
+                              .size = size,
+                              .secret = &to.secret,
+                              .protocol = meeting_protocol()};
     size_t n = 0;
-    uint8_t all = 0;
-    int err = mpi->receive(0, &to, sizeof(to), &n, fd_until(START_NS), error, len);
+    int err = mpi->receive(0, &to, sizeof(to), &n, fd_until(START_NS), why, sizeof(why));
 
     if (err || n != sizeof(to))
-        return err ? err : -EPROTO;
-    const void *at = to.address.ss_family == AF_INET6
-                         ? (const void *)&((struct sockaddr_in6 *)&to.address)->sin6_addr
-                         : (const void *)&((struct sockaddr_in *)&to.address)->sin_addr;
+        return group_fail(err ? err : -EPROTO, error, len,
+                          "rank 0 did not say by MPI where it listens: %s",
+                          err == -EIO ? why : strerror(err ? -err : EPROTO));
     bool near = to.network && to.network == host_network();
-    const struct world_meeting m = {.address = host,
-                                    .port = (uint16_t)to.port,
-                                    .rank = rank,
-                                    .size = size,
-                                    .secret = &to.secret,
-                                    .protocol = meeting_protocol(),
-                                    .wait_ns = CONNECT_NS};
-    if (to.port && (near || inet_ntop(to.address.ss_family, at, host, sizeof(host))))
-        world_join(world, &m, why, sizeof(why));
-    secret_wipe(&to, sizeof(to));
-    err = mpi->receive(0, &all, sizeof(all), &n, fd_until(START_NS + GATHER_NS), error, len);
-    if (!err && all && !*world)
-        err = world_fail(-EPROTO, error, len, "rank 0 was reached, and is gone: %s", why);
-    if (!all && *world) {
-        world_close(*world);
-        *world = NULL;
+    uint64_t until_ns = fd_until(GATHER_NS);
+    m.port = (uint16_t)to.port;
+    err = -ECONNREFUSED;
+    while (err && to.port) {
+        for (unsigned i = 0; i < (near ? 1 : to.n) && i < ADDRESSES && err; i++) {
+            const struct sockaddr_storage *a = &to.addresses[i];
+            const void *at = a->ss_family == AF_INET6
+                                 ? (const void *)&((const struct sockaddr_in6 *)a)->sin6_addr
+                                 : (const void *)&((const struct sockaddr_in *)a)->sin_addr;
+            if (near || inet_ntop(a->ss_family, at, host, sizeof(host)))
+                err = world_join(world, &m, why, sizeof(why));
+        }
+        if (clock_now_ns() + AGAIN_NS >= until_ns)
+            break;
+        if (err)
+            nanosleep(&(struct timespec){.tv_nsec = AGAIN_NS}, NULL);
     }
-    return err;
+    secret_wipe(&to, sizeof(to));
+    return err ? group_fail(err, error, len,
+                            "rank 0 is not reached by TCP: %s; is a firewall between the hosts",
+                            why)
+               : 0;
 }
 
 int world_mpi(struct world **world, char *error, size_t len)
 {
-    struct world *w = NULL;
     unsigned rank = 0, size = 0;
     int err = mpi_begin(&rank, &size, error, len);
 
-    if (!err && size > 1)
-        err = rank ? join(&w, mpi_module_find(error, len), rank, size, error, len)
-                   : gather(&w, mpi_module_find(error, len), size, error, len);
-    if (!err && w) {
-        w->group = "mpi";
-        *world = w;
-        return 0;
-    }
     if (!err)
-        err = world_new(&w, "mpi", rank, size, error, len);
-    if (err)
-        return err;
-    world_self(&w->members[rank]);
-    host_first_address(&w->members[rank].address);
-    err = rank ? follow(w, error, len) : lead(w, error, len);
-    if (err) {
-        world_close(w);
-        return err;
-    }
-    *world = w;
-    return 0;
+        err = rank ? join(world, mpi_module_find(error, len), rank, size, error, len)
+                   : gather(world, mpi_module_find(error, len), size, error, len);
+    if (!err)
+        (*world)->group = "mpi";
+    return err;
 }
 
 int mpi_peer(struct channel **c, char *error, size_t len)

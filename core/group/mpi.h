@@ -38,7 +38,7 @@ int mpi_peer(struct channel **c, char *error, size_t len);
 
 /* ---- The module, which alone is linked with an MPI ---- */
 
-#define MPI_MODULE_ABI    8u
+#define MPI_MODULE_ABI    9u
 #define MPI_MODULE_SYMBOL "plumb_mpi_module" /* const struct mpi_module, its one symbol */
 
 struct mpi_collectives; /* core/collective/library.h */
@@ -50,8 +50,7 @@ struct mpi_module {
     void (*end)(void);
     void (*version)(char *text, size_t len); /* of the library, its first line */
     /* One message; both wait until `until_ns` (CLOCK_MONOTONIC_RAW). 0; -ETIMEDOUT; -EMSGSIZE; -EIO
-     * with error. receive: *n bytes of at most `size`; until_ns 0: -EAGAIN where nothing is
-     * there. */
+     * with error. receive: *n bytes of at most `size`. */
     int (*send)(unsigned rank, const void *data, size_t n, uint64_t until_ns, char *error,
                 size_t len);
     int (*receive)(unsigned rank, void *data, size_t size, size_t *n, uint64_t until_ns,

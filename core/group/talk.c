@@ -3,7 +3,6 @@
 #include "core/group/talk.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,8 +60,8 @@ static int send_all(struct channel *c, uint16_t type, const void *data, size_t l
     int err = 0;
 
     for (; !err && len > CHANNEL_FRAME_MAX; at += CHANNEL_FRAME_MAX, len -= CHANNEL_FRAME_MAX)
-        err = channel_base(c)->ops->send(c, type | TALK_MORE, at, CHANNEL_FRAME_MAX, SEND_WAIT_NS);
-    return err ? err : channel_base(c)->ops->send(c, type, at, len, SEND_WAIT_NS);
+        err = c->ops->send(c, type | TALK_MORE, at, CHANNEL_FRAME_MAX, SEND_WAIT_NS);
+    return err ? err : c->ops->send(c, type, at, len, SEND_WAIT_NS);
 }
 
 /* ---- The end that is led ---- */
@@ -77,16 +76,6 @@ static int echo(struct talk_server *s, const void *what, size_t len)
         own.still_ms = (uint32_t)((now_ns - *s->moved_ns) / 1000000);
     memcpy(&own.number, what, len < sizeof(own.number) ? len : sizeof(own.number));
     return channel_send(s->channel, TALK_ECHO | TALK_REPLY, &own, sizeof(own));
-}
-
-int talk_fail(struct talk_server *s, int err, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(s->error, sizeof(s->error), format, args);
-    va_end(args);
-    return err;
 }
 
 /* One frame that comes while a request is worked on. 1: there is none. */
@@ -205,9 +194,8 @@ int talk_serve(struct talk_server *s)
     size_t len = 0;
     int err = beat_start(&s->beat, &s->channel, 1, BEAT_LEADING_NS);
 
-    if (err && err != -EOPNOTSUPP)
+    if (err)
         return err;
-    s->beats = s->beat != NULL;
     err = talk_add(&s->in, NULL, 1); /* so that there are bytes where none came */
     for (s->in.len = 0; !err;) {
         err = channel_recv(s->channel, &type, s->frame, sizeof(s->frame), &len, IDLE_NS);
@@ -238,8 +226,7 @@ int talk_open(struct talk *t, struct channel *const *channels, unsigned n,
     t->n = n;
     for (unsigned i = 0; i < n; i++)
         t->peers[i].channel = channels[i];
-    int err = beat_start(&t->beat, channels, n, BEAT_LED_NS);
-    return err == -EOPNOTSUPP ? 0 : err;
+    return beat_start(&t->beat, channels, n, BEAT_LED_NS);
 }
 
 void talk_close(struct talk *t)
@@ -616,10 +603,8 @@ static void look_back(struct talk *t)
 
     for (unsigned i = 0; i < t->n; i++) {
         struct talk_peer *p = &t->peers[i];
-        const struct channel_ops *ops = p->channel ? channel_base(p->channel)->ops : NULL;
         bool looked = looks(t, p) != TALK_NEVER && now_ns - p->heard_ns >= SURE_NS;
-        p->sure =
-            !p->gone && ops && (looked || (ops->quiet_ns && ops->quiet_ns(p->channel) >= QUIET_NS));
+        p->sure = !p->gone && p->channel && (looked || channel_quiet_ns(p->channel) >= QUIET_NS);
     }
 }
 

@@ -90,8 +90,7 @@ struct talk_server {
     /* The leader is lost, or takes no answer: as talk_serve() will return. NULL: not called. */
     void (*lost)(struct talk_server *s, int err);
 
-    struct beat *beat; /* NULL: the channel cannot: it is a library's; or talk_serve() has ended */
-    bool beats;        /* the channel can, also then */
+    struct beat *beat; /* NULL: talk_serve() has ended */
     unsigned state;
     bool given_up;     /* the leader has, of the request that is being worked on */
     uint64_t asked_ns; /* the leader has last asked something, or for an echo */
@@ -105,8 +104,7 @@ struct talk_server {
  * -errno: the channel's, with channel_error(). */
 int talk_serve(struct talk_server *s);
 /* Writes s->error and returns err. */
-int talk_fail(struct talk_server *s, int err, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+#define talk_fail(s, err, ...) group_fail((err), (s)->error, sizeof((s)->error), __VA_ARGS__)
 /* A body of as many bytes, where the table says TALK_ANY. NULL: more than TALK_BYTES_MAX. */
 void *talk_body(struct talk_server *s, size_t len);
 /* Looks at the channel while a request is worked on. 0; -ECANCELED: the leader has given up;
@@ -138,7 +136,7 @@ struct talk {
     unsigned n;
     const struct talk_request *requests;
     unsigned n_requests;
-    struct beat *beat; /* NULL: the channels cannot: they are a library's */
+    struct beat *beat; /* NULL: there is no peer */
     /* What a peer has answered aside. NULL: nobody asks. */
     void (*aside)(void *arg, unsigned peer, const void *data, size_t len);
     void *arg;

@@ -7,7 +7,6 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,22 +37,20 @@ static int worth(const struct ifaddrs *i)
     return six->sin6_family == AF_INET ? 3 : 0;
 }
 
-void host_first_address(struct sockaddr_storage *address)
+unsigned host_addresses(struct sockaddr_storage *all, unsigned most)
 {
     struct ifaddrs *list = NULL;
-    int best = 0;
+    unsigned n = 0;
 
-    memset(address, 0, sizeof(*address));
     if (getifaddrs(&list))
-        return;
-    for (struct ifaddrs *i = list; i; i = i->ifa_next) {
-        if (worth(i) <= best)
-            continue;
-        best = worth(i);
-        memcpy(address, i->ifa_addr,
-               best == 3 ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
-    }
+        return 0;
+    for (int best = 3; best > 0; best--)
+        for (struct ifaddrs *i = list; i; i = i->ifa_next)
+            if (n < most && worth(i) == best)
+                memcpy(&all[n++], i->ifa_addr,
+                       best == 3 ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
     freeifaddrs(list);
+    return n;
 }
 
 void host_known_as(char *text, size_t len)
@@ -86,26 +83,16 @@ uint64_t host_network(void)
 
 #define OTHER_FILES 256 /* what a program may have open besides its channels */
 
-int world_fail(int err, char *error, size_t len, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(error, len, format, args);
-    va_end(args);
-    return err;
-}
-
 int world_new(struct world **world, const char *group, unsigned rank, unsigned size, char *error,
               size_t len)
 {
     size_t bytes = size * sizeof(struct world_member);
 
     if (size < 1 || size > WORLD_RANKS_MAX)
-        return world_fail(-EINVAL, error, len, "%u processes are not possible: 1 to %u are", size,
+        return group_fail(-EINVAL, error, len, "%u processes are not possible: 1 to %u are", size,
                           WORLD_RANKS_MAX);
     if (rank >= size)
-        return world_fail(-EINVAL, error, len,
+        return group_fail(-EINVAL, error, len,
                           "rank %u is out of range: %u processes are numbered from 0 to %u", rank,
                           size, size - 1);
     struct world *w = xcalloc(1, sizeof(*w) + size * sizeof(w->channels[0]));
@@ -150,8 +137,8 @@ void world_close(struct world *w)
 void world_adopt(struct world *w, unsigned rank, struct channel *c)
 {
     w->channels[rank] = c;
-    world_name(w, rank, channel_base(c)->peer, sizeof(channel_base(c)->peer));
-    world_name(w, w->rank, channel_base(c)->own, sizeof(channel_base(c)->own));
+    world_name(w, rank, c->peer, sizeof(c->peer));
+    world_name(w, w->rank, c->own, sizeof(c->own));
 }
 
 void world_self(struct world_member *m)
@@ -267,11 +254,7 @@ int world_pair(struct world **world, struct channel *c, bool leads, bool same_ma
     own->machine_ranks = peer->machine_ranks = same_machine ? 2 : 1;
     if (channel_address(c, &own->address, &peer->address))
         own->address.ss_family = peer->address.ss_family = AF_UNSPEC;
-    err = channel_token(c, "world", 0, w->key);
-    if (err) {
-        world_free(w);
-        return world_fail(err, error, len, "no key for connections to %s", channel_peer(c));
-    }
+    channel_token(c, "world", 0, w->key);
     *world = w;
     return 0;
 }
@@ -299,137 +282,59 @@ int world_alive(struct world *w, unsigned *rank, char *error, size_t len)
         if (!w->channels[i] || !channel_alive(w->channels[i]))
             continue;
         *rank = i;
-        return world_fail(-ECONNRESET, error, len, "%s", channel_error(w->channels[i]));
+        return group_fail(-ECONNRESET, error, len, "%s", channel_error(w->channels[i]));
     }
     return 0;
 }
 
 /* ---- What ranks tell each other of the world ---- */
 
-/* Of a member: host[64], machine[64], network u64, address, pid, node, local, machine_rank,
- * machine_ranks
- * address: family u32 (4, 6, 0: not known), 16 bytes, scope u32 */
-enum {
-    AT_MACHINE = WORLD_NAME_MAX,
-    AT_NAME = 2 * WORLD_NAME_MAX,
-    AT_NETWORK = 3 * WORLD_NAME_MAX,
-    AT_ADDRESS = AT_NETWORK + 8,
-    AT_PID = AT_ADDRESS + 24,
-    AT_NODE = AT_PID + 4,
-    AT_LOCAL = AT_NODE + 4,
-    AT_MACHINE_RANK = AT_LOCAL + 4,
-    AT_MACHINE_RANKS = AT_MACHINE_RANK + 4,
+/* What is sent as it is: all ranks are of one layout, as their protocols say. */
+struct head {
+    uint32_t size, nodes;
+    uint8_t key[WORLD_KEY_BYTES];
 };
-_Static_assert(AT_MACHINE_RANKS + 4 == WORLD_MEMBER_BYTES, "layout");
-_Static_assert(WORLD_CHUNK *WORLD_MEMBER_BYTES <= CHANNEL_FRAME_MAX, "a chunk is a frame");
+_Static_assert(WORLD_CHUNK * sizeof(struct world_member) <= CHANNEL_FRAME_MAX,
+               "a chunk is a frame");
 
-#define HEAD_BYTES   (8 + WORLD_KEY_BYTES)
 #define REASON_BYTES 256
 
-static void address_put(uint8_t to[24], const struct sockaddr_storage *a)
+void world_member_clean(struct world_member *m)
 {
-    struct sockaddr_in6 six;
-    struct sockaddr_in four;
-
-    memset(to, 0, 24);
-    if (a->ss_family == AF_INET) {
-        memcpy(&four, a, sizeof(four));
-        bytes_put32(to, 4);
-        memcpy(to + 4, &four.sin_addr, 4);
-    } else if (a->ss_family == AF_INET6) {
-        memcpy(&six, a, sizeof(six));
-        bytes_put32(to, 6);
-        memcpy(to + 4, &six.sin6_addr, 16);
-        bytes_put32(to + 20, six.sin6_scope_id);
-    }
-}
-
-static void address_get(const uint8_t from[24], struct sockaddr_storage *a)
-{
-    struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_scope_id = bytes_get32(from + 20)};
-    struct sockaddr_in four = {.sin_family = AF_INET};
-
-    memset(a, 0, sizeof(*a));
-    memcpy(&four.sin_addr, from + 4, 4);
-    memcpy(&six.sin6_addr, from + 4, 16);
-    if (bytes_get32(from) == 4)
-        memcpy(a, &four, sizeof(four));
-    else if (bytes_get32(from) == 6)
-        memcpy(a, &six, sizeof(six));
-}
-
-void world_member_put(uint8_t to[WORLD_MEMBER_BYTES], const struct world_member *m)
-{
-    memcpy(to, m->host, WORLD_NAME_MAX);
-    memcpy(to + AT_MACHINE, m->machine, WORLD_NAME_MAX);
-    memcpy(to + AT_NAME, m->name, WORLD_NAME_MAX);
-    bytes_put64(to + AT_NETWORK, m->network);
-    address_put(to + AT_ADDRESS, &m->address);
-    bytes_put32(to + AT_PID, (uint32_t)m->pid);
-    bytes_put32(to + AT_NODE, m->node);
-    bytes_put32(to + AT_LOCAL, m->local);
-    bytes_put32(to + AT_MACHINE_RANK, m->machine_rank);
-    bytes_put32(to + AT_MACHINE_RANKS, m->machine_ranks);
-}
-
-void world_member_get(const uint8_t from[WORLD_MEMBER_BYTES], struct world_member *m)
-{
-    memset(m, 0, sizeof(*m));
-    shake_text(m->host, sizeof(m->host), from, WORLD_NAME_MAX);
-    shake_text(m->machine, sizeof(m->machine), from + AT_MACHINE, WORLD_NAME_MAX);
-    shake_text(m->name, sizeof(m->name), from + AT_NAME, WORLD_NAME_MAX);
-    m->network = bytes_get64(from + AT_NETWORK);
-    address_get(from + AT_ADDRESS, &m->address);
-    m->pid = (int32_t)bytes_get32(from + AT_PID);
-    m->node = bytes_get32(from + AT_NODE);
-    m->local = bytes_get32(from + AT_LOCAL);
-    m->machine_rank = bytes_get32(from + AT_MACHINE_RANK);
-    m->machine_ranks = bytes_get32(from + AT_MACHINE_RANKS);
-}
-
-int world_hello_send(struct channel *c, const struct world_hello *h)
-{
-    uint8_t bytes[WORLD_HELLO_BYTES];
-
-    bytes_put32(bytes, h->rank);
-    bytes_put32(bytes + 4, h->size);
-    world_member_put(bytes + 8, &h->member);
-    return channel_send(c, WORLD_HELLO, bytes, sizeof(bytes));
+    shake_text(m->host, sizeof(m->host), m->host, sizeof(m->host));
+    shake_text(m->machine, sizeof(m->machine), m->machine, sizeof(m->machine));
+    shake_text(m->name, sizeof(m->name), m->name, sizeof(m->name));
+    if (m->address.ss_family != AF_INET && m->address.ss_family != AF_INET6)
+        memset(&m->address, 0, sizeof(m->address));
+    ((struct sockaddr_in *)&m->address)->sin_port = 0; /* at the same place in both */
 }
 
 int world_hello_recv(struct channel *c, struct world_hello *h, uint64_t wait_ns)
 {
-    uint8_t bytes[WORLD_HELLO_BYTES];
     uint16_t type = 0;
     size_t n = 0;
-    int err = channel_recv(c, &type, bytes, sizeof(bytes), &n, wait_ns);
+    int err = channel_recv(c, &type, h, sizeof(*h), &n, wait_ns);
 
     if (err)
         return err;
-    if (type != WORLD_HELLO || n != sizeof(bytes))
+    if (type != WORLD_HELLO || n != sizeof(*h))
         return -EPROTO;
-    h->rank = bytes_get32(bytes);
-    h->size = bytes_get32(bytes + 4);
-    world_member_get(bytes + 8, &h->member);
+    world_member_clean(&h->member);
     return 0;
 }
 
 int world_tell(struct world *w, unsigned rank, char *error, size_t len)
 {
-    uint8_t head[HEAD_BYTES], chunk[WORLD_CHUNK * WORLD_MEMBER_BYTES];
+    struct head head = {.size = w->size, .nodes = w->nodes};
     struct channel *c = w->channels[rank];
 
-    bytes_put32(head, w->size);
-    bytes_put32(head + 4, w->nodes);
-    memcpy(head + 8, w->key, WORLD_KEY_BYTES);
-    int err = channel_send(c, WORLD_HEAD, head, sizeof(head));
+    memcpy(head.key, w->key, sizeof(head.key));
+    int err = channel_send(c, WORLD_HEAD, &head, sizeof(head));
     for (unsigned i = 0; i < w->size && !err; i += WORLD_CHUNK) {
         unsigned n = w->size - i < WORLD_CHUNK ? w->size - i : WORLD_CHUNK;
-        for (unsigned k = 0; k < n; k++)
-            world_member_put(chunk + (size_t)k * WORLD_MEMBER_BYTES, &w->members[i + k]);
-        err = channel_send(c, WORLD_MEMBERS, chunk, (size_t)n * WORLD_MEMBER_BYTES);
+        err = channel_send(c, WORLD_MEMBERS, &w->members[i], n * sizeof(w->members[i]));
     }
-    return err ? world_fail(err, error, len, "%s", channel_error(c)) : 0;
+    return err ? group_fail(err, error, len, "%s", channel_error(c)) : 0;
 }
 
 void world_refuse(struct channel *c, int err, const char *why)
@@ -460,28 +365,28 @@ static int recv_slices(struct channel *c, uint16_t *type, void *data, size_t siz
 int world_expect(struct channel *c, uint16_t type, void *data, size_t size, uint64_t wait_ns,
                  const volatile int *cancel, char *error, size_t len)
 {
-    uint8_t bytes[WORLD_CHUNK * WORLD_MEMBER_BYTES];
+    uint8_t bytes[WORLD_CHUNK * sizeof(struct world_member)];
     uint16_t got = 0;
     size_t n = 0;
     int err = recv_slices(c, &got, bytes, sizeof(bytes), &n, wait_ns, cancel);
 
     if (err == -EINTR)
-        return world_fail(err, error, len, "stopped while waiting for '%s'", channel_peer(c));
+        return group_fail(err, error, len, "stopped while waiting for '%s'", channel_peer(c));
     if (err == -ETIMEDOUT)
-        return world_fail(err, error, len, "'%s' sent nothing for %.3g s: it hangs, or is cut off",
+        return group_fail(err, error, len, "'%s' sent nothing for %.3g s: it hangs, or is cut off",
                           channel_peer(c), (double)wait_ns / 1e9);
     if (err)
-        return world_fail(err, error, len, "%s", channel_error(c));
+        return group_fail(err, error, len, "%s", channel_error(c));
     if (got == WORLD_REFUSED) {
         uint32_t refused = n >= 4 ? bytes_get32(bytes) : 0;
         char why[REASON_BYTES + 1] = "it does not say why";
         if (n > 4)
             shake_text(why, sizeof(why), bytes + 4, n - 4);
-        return world_fail(refused > 0 && refused < 4096 ? -(int)refused : -EPROTO, error, len,
+        return group_fail(refused > 0 && refused < 4096 ? -(int)refused : -EPROTO, error, len,
                           "'%s' turned this process away: %s", channel_peer(c), why);
     }
     if (got != type || n != size)
-        return world_fail(-EPROTO, error, len,
+        return group_fail(-EPROTO, error, len,
                           "'%s' sent a message out of turn: is it another program, or another "
                           "version?",
                           channel_peer(c));
@@ -489,46 +394,37 @@ int world_expect(struct channel *c, uint16_t type, void *data, size_t size, uint
     return 0;
 }
 
-static int hear_members(struct world *w, struct channel *c, const volatile int *cancel, char *error,
-                        size_t len)
-{
-    uint8_t chunk[WORLD_CHUNK * WORLD_MEMBER_BYTES];
-    int err = 0;
-
-    for (unsigned i = 0; i < w->size && !err; i += WORLD_CHUNK) {
-        unsigned n = w->size - i < WORLD_CHUNK ? w->size - i : WORLD_CHUNK;
-        err = world_expect(c, WORLD_MEMBERS, chunk, (size_t)n * WORLD_MEMBER_BYTES, CHANNEL_WAIT_NS,
-                           cancel, error, len);
-        for (unsigned k = 0; k < n && !err; k++) {
-            /* Callers count nodes and ranks of machines in arrays of as many as there are ranks. */
-            struct world_member *m = &w->members[i + k];
-            world_member_get(chunk + (size_t)k * WORLD_MEMBER_BYTES, m);
-            if (m->node >= w->nodes || m->local >= w->size || m->machine_rank >= m->machine_ranks ||
-                m->machine_ranks > w->size)
-                err = world_fail(-EPROTO, error, len, "'%s' tells of a rank %u that cannot be",
-                                 channel_peer(c), i + k);
-        }
-    }
-    return err;
-}
-
 int world_hear(struct world *w, struct channel *c, uint64_t wait_ns, const volatile int *cancel,
                char *error, size_t len)
 {
-    uint8_t head[HEAD_BYTES];
-    int err = world_expect(c, WORLD_HEAD, head, sizeof(head), wait_ns, cancel, error, len);
+    struct head head;
+    int err = world_expect(c, WORLD_HEAD, &head, sizeof(head), wait_ns, cancel, error, len);
 
-    if (!err && bytes_get32(head) != w->size)
-        err = world_fail(-EPROTO, error, len, "'%s' has %u processes, this one expects %u",
-                         channel_peer(c), bytes_get32(head), w->size);
+    if (!err && head.size != w->size)
+        err = group_fail(-EPROTO, error, len, "'%s' has %u processes, this one expects %u",
+                         channel_peer(c), head.size, w->size);
     if (err)
         return err;
-    w->nodes = bytes_get32(head + 4);
+    w->nodes = head.nodes;
     if (w->nodes < 1 || w->nodes > w->size)
-        return world_fail(-EPROTO, error, len, "'%s' tells of %u nodes of %u processes",
+        return group_fail(-EPROTO, error, len, "'%s' tells of %u nodes of %u processes",
                           channel_peer(c), w->nodes, w->size);
-    memcpy(w->key, head + 8, WORLD_KEY_BYTES);
-    return hear_members(w, c, cancel, error, len);
+    memcpy(w->key, head.key, sizeof(head.key));
+    for (unsigned i = 0; i < w->size && !err; i += WORLD_CHUNK) {
+        unsigned n = w->size - i < WORLD_CHUNK ? w->size - i : WORLD_CHUNK;
+        err = world_expect(c, WORLD_MEMBERS, &w->members[i], n * sizeof(w->members[i]),
+                           CHANNEL_WAIT_NS, cancel, error, len);
+    }
+    for (unsigned i = 0; i < w->size && !err; i++) {
+        /* Callers count nodes and ranks of machines in arrays of as many as there are ranks. */
+        struct world_member *m = &w->members[i];
+        world_member_clean(m);
+        if (m->node >= w->nodes || m->local >= w->size || m->machine_rank >= m->machine_ranks ||
+            m->machine_ranks > w->size)
+            err = group_fail(-EPROTO, error, len, "'%s' tells of a rank %u that cannot be",
+                             channel_peer(c), i);
+    }
+    return err;
 }
 
 #define GO 0x574fu /* the members are all written down */
@@ -572,7 +468,7 @@ static int bear(struct world *w, unsigned rank, world_fn *fn, void *arg, char *e
     int err = channel_fork(&c, be_born, &b);
 
     if (err)
-        return world_fail(
+        return group_fail(
             err, error, len, "cannot start rank %u of %u: %s%s", rank, w->size, strerror(-err),
             err == -EAGAIN   ? " (a limit of processes: 'ulimit -u', or the container's)"
             : err == -EMFILE ? " (a limit of open files: 'ulimit -n')"
@@ -600,14 +496,14 @@ int world_fork(struct world **world, unsigned size, world_fn *fn, void *arg, cha
     world_number(w);
     err = secret_random(w->key, sizeof(w->key));
     if (err)
-        world_fail(err, error, len, "no random numbers: %s", strerror(-err));
+        group_fail(err, error, len, "no random numbers: %s", strerror(-err));
     for (unsigned i = 1; i < size && !err; i++)
         err = bear(w, i, fn, arg, error, len);
     for (unsigned i = 1; i < size && !err; i++) {
         uint32_t nodes = w->nodes;
         err = channel_send(w->channels[i], GO, &nodes, sizeof(nodes));
         if (err)
-            world_fail(err, error, len, "%s", channel_error(w->channels[i]));
+            group_fail(err, error, len, "%s", channel_error(w->channels[i]));
     }
     if (err) {
         world_close(w);

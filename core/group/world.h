@@ -41,7 +41,6 @@ struct world_member {
     /* its number among those of its machine, whatever they call themselves: for CPUs */
     uint32_t machine_rank;
     uint32_t machine_ranks; /* how many those are */
-    uint32_t build;         /* reserved */
 };
 
 struct world;
@@ -75,8 +74,7 @@ struct world_meeting {
 int world_gather(struct world **w, const struct world_meeting *m, char *error, size_t len);
 int world_join(struct world **w, const struct world_meeting *m, char *error, size_t len);
 
-/* All ranks that the launcher started. The address of each is its first interface's that is not
- * loopback. */
+/* All ranks that the launcher started: MPI tells them where rank 0 gathers them. */
 int world_mpi(struct world **w, char *error, size_t len);
 
 /* The two ends of a channel, which stays the caller's: who leads is rank 1, the other one rank 0,
@@ -106,7 +104,7 @@ const char *world_host(const struct world *w, unsigned rank);
  * error. Rank 0 looks at all, others at rank 0. Cheap enough for ten times a second. */
 int world_alive(struct world *w, unsigned *rank, char *error, size_t len);
 
-/* ---- The inside of a world, for world.c, world_sock.c and mpi.c alone ---- */
+/* ---- The inside of a world: who writes to it is world.c, world_sock.c and mpi.c alone ---- */
 
 struct world {
     unsigned rank, size, nodes;
@@ -139,19 +137,16 @@ enum world_frame {
     WORLD_HEAD,      /* rank 0 to all: size, nodes, the world's key */
     WORLD_MEMBERS,   /* the next ones, WORLD_CHUNK at most */
 };
-#define WORLD_CHUNK        64
-#define WORLD_MEMBER_BYTES (3 * WORLD_NAME_MAX + 8 + 24 + 4 + 4 * 4)
-#define WORLD_HELLO_BYTES  (8 + WORLD_MEMBER_BYTES)
+#define WORLD_CHUNK 64
 
 struct world_hello {
     uint32_t rank, size;
     struct world_member member;
 };
 
-void world_member_put(uint8_t to[WORLD_MEMBER_BYTES], const struct world_member *m);
-void world_member_get(const uint8_t from[WORLD_MEMBER_BYTES], struct world_member *m);
+/* What another rank says of itself: texts end and can be shown, its address is one of IP. */
+void world_member_clean(struct world_member *m);
 
-int world_hello_send(struct channel *c, const struct world_hello *h);
 int world_hello_recv(struct channel *c, struct world_hello *h, uint64_t wait_ns);
 
 /* Rank 0: tells a rank all that it knows. 0 or -errno with error. */
@@ -167,10 +162,6 @@ int world_expect(struct channel *c, uint16_t type, void *data, size_t size, uint
 /* Rank 0 to one that it turns away, or all when it gives up. */
 void world_refuse(struct channel *c, int err, const char *why);
 
-/* Writes a sentence and returns err. */
-int world_fail(int err, char *error, size_t len, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-
 /* ---- Where in the network this process is ---- */
 
 /* For messages: what the launch of this process calls its host (NOTICE_HOST), else what that calls
@@ -181,8 +172,8 @@ void host_known_as(char *text, size_t len);
  * which it is the same reach each other by loopback. */
 uint64_t host_network(void);
 
-/* Port 0, of the first interface that is up and not loopback: IPv4, else IPv6, a link's own address
- * last; AF_UNSPEC: there is none. */
-void host_first_address(struct sockaddr_storage *address);
+/* Those of interfaces that are up and not loopback, port 0: IPv4, then IPv6, of one link alone last. How
+ * many, `most` at most; `all` is zeros before. */
+unsigned host_addresses(struct sockaddr_storage *all, unsigned most);
 
 #endif

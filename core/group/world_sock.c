@@ -29,18 +29,18 @@ struct gather {
 static int is_wrong(const struct world *w, const struct world_hello *h, char *why, size_t len)
 {
     if (h->size != w->size)
-        return world_fail(
+        return group_fail(
             -EINVAL, why, len,
             "rank %u expects %u processes, rank 0 expects %u: give all ranks the same number",
             h->rank, h->size, w->size);
     if (h->rank >= w->size)
-        return world_fail(-ERANGE, why, len,
+        return group_fail(-ERANGE, why, len,
                           "rank %u is out of range: %u processes are numbered from 0 to %u",
                           h->rank, w->size, w->size - 1);
     if (h->rank == 0)
-        return world_fail(-EEXIST, why, len, "rank 0 is the one that listens");
+        return group_fail(-EEXIST, why, len, "rank 0 is the one that listens");
     if (w->channels[h->rank])
-        return world_fail(-EEXIST, why, len,
+        return group_fail(-EEXIST, why, len,
                           "rank %u has come already, as process %d of '%s': give each a number of "
                           "its own",
                           h->rank, (int)w->members[h->rank].pid, world_host(w, h->rank));
@@ -54,7 +54,6 @@ static void gather_judge(struct gather *g, struct meet_place *p, const struct wo
     struct world *w = g->w;
     struct channel *c = p->c;
     uint64_t now_ns = clock_now_ns();
-    uint8_t left[8];
     char why[256];
     int err = is_wrong(w, h, why, sizeof(why));
 
@@ -68,8 +67,8 @@ static void gather_judge(struct gather *g, struct meet_place *p, const struct wo
     w->members[h->rank] = h->member;
     world_adopt(w, h->rank, c);
     g->missing--;
-    bytes_put64(left, g->until_ns > now_ns ? g->until_ns - now_ns : 0);
-    channel_send(c, WORLD_ACCEPTED, left, sizeof(left)); /* if it has gone: gather_look() */
+    uint64_t left_ns = g->until_ns > now_ns ? g->until_ns - now_ns : 0;
+    channel_send(c, WORLD_ACCEPTED, &left_ns, sizeof(left_ns)); /* if it has gone: gather_look() */
 }
 
 /* Those that have come and gone may come again. */
@@ -127,23 +126,6 @@ static void say_missing(const struct world *w, char *text, size_t len)
 
 #define TELL_NS 60000000000u /* rank 0 tells one after the other, and many they may be */
 
-static int enter(struct channel *c, const struct world_meeting *m, uint64_t *left_ns, char *error,
-                 size_t len)
-{
-    struct world_hello h = {.rank = m->rank, .size = m->size};
-    uint8_t bytes[8];
-
-    world_self(&h.member);
-    int err = world_hello_send(c, &h);
-    if (err)
-        return world_fail(err, error, len, "%s", channel_error(c));
-    err = world_expect(c, WORLD_ACCEPTED, bytes, sizeof(bytes), CHANNEL_WAIT_NS, m->cancel, error,
-                       len);
-    if (!err)
-        *left_ns = bytes_get64(bytes);
-    return err;
-}
-
 int world_join(struct world **world, const struct world_meeting *m, char *error, size_t len)
 {
     struct meet_connect to = {.host = m->address,
@@ -152,18 +134,25 @@ int world_join(struct world **world, const struct world_meeting *m, char *error,
                               .protocol = m->protocol,
                               .wait_ns = m->wait_ns,
                               .cancel = m->cancel};
+    struct world_hello h = {.rank = m->rank, .size = m->size};
     struct channel *c = NULL;
     struct world *w = NULL;
     uint64_t left_ns = 0;
 
+    world_self(&h.member);
     int err = meet_connect(&to, &c, error, len);
     if (err && m->cancel && *m->cancel)
         err =
-            world_fail(-EINTR, error, len, "stopped while looking for rank 0 at '%s'", m->address);
+            group_fail(-EINTR, error, len, "stopped while looking for rank 0 at '%s'", m->address);
     if (err)
         return err;
     /* A number that cannot be is rank 0's to refuse: so both ends are told. */
-    err = enter(c, m, &left_ns, error, len);
+    err = channel_send(c, WORLD_HELLO, &h, sizeof(h));
+    if (err)
+        group_fail(err, error, len, "%s", channel_error(c));
+    else
+        err = world_expect(c, WORLD_ACCEPTED, &left_ns, sizeof(left_ns), CHANNEL_WAIT_NS, m->cancel,
+                           error, len);
     if (!err)
         err = world_new(&w, "sock", m->rank, m->size, error, len);
     if (!err)
@@ -232,12 +221,12 @@ static int give_up(struct gather *g, int err, char *error, size_t len)
 
     say_missing(g->w, who, sizeof(who));
     if (err == -EINTR)
-        world_fail(err, error, len, "stopped while waiting for %s", who);
+        group_fail(err, error, len, "stopped while waiting for %s", who);
     else if (err == -ETIMEDOUT)
-        world_fail(err, error, len, "%s %s not come in %.3g s", who,
+        group_fail(err, error, len, "%s %s not come in %.3g s", who,
                    g->missing == 1 ? "has" : "have", (double)g->m->wait_ns / 1e9);
     else
-        world_fail(err, error, len, "cannot listen any more for %s: %s", who, strerror(-err));
+        group_fail(err, error, len, "cannot listen any more for %s: %s", who, strerror(-err));
     for (unsigned i = 1; i < g->w->size; i++)
         if (g->w->channels[i])
             world_refuse(g->w->channels[i], err == -EINTR ? -ECANCELED : err, error);
@@ -292,7 +281,7 @@ static int tell_all(struct gather *g, char *error, size_t len)
     int err = secret_random(g->w->key, sizeof(g->w->key));
 
     if (err)
-        return world_fail(err, error, len, "no random numbers: %s", strerror(-err));
+        return group_fail(err, error, len, "no random numbers: %s", strerror(-err));
     write_addresses(g->w);
     world_number(g->w);
     for (unsigned i = 1; i < g->w->size && !err; i++)
@@ -318,7 +307,7 @@ static int gather_all(struct gather *g, char *error, size_t len)
 int world_gather(struct world **world, const struct world_meeting *m, char *error, size_t len)
 {
     if (m->rank)
-        return world_fail(-EINVAL, error, len, "rank 0 gathers the others, rank %u joins it",
+        return group_fail(-EINVAL, error, len, "rank 0 gathers the others, rank %u joins it",
                           m->rank);
     struct gather *g = xcalloc(1, sizeof(*g));
     int err = world_new(&g->w, "sock", 0, m->size, error, len);

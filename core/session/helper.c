@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A thread that does what may never end: see member.h. */
+#include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -160,57 +162,31 @@ void helper_close(struct helper *h)
 
 /* --- the watchdog: a process that hangs ends itself --- */
 
-#define WATCHDOG_LOOK_NS 100000000
-
 struct watchdog {
-    pthread_t thread;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    bool over;
-    uint64_t ns, until_ns; /* until_ns 0: there is no deadline */
+    timer_t timer;
+    uint64_t ns; /* 0: there is no deadline */
     char what[192];
 };
 
-static void *watch(void *arg)
+static void bite(union sigval dog)
 {
-    struct watchdog *d = arg;
+    const struct watchdog *d = dog.sival_ptr;
 
-    pthread_mutex_lock(&d->lock);
-    while (!d->over) {
-        struct timespec t;
-        if (d->until_ns && clock_now_ns() >= d->until_ns) {
-            fprintf(stderr, "%s has not ended after %.3g s: this process ends\n", d->what,
-                    (double)d->ns / 1e9);
-            fflush(stderr);
-            _exit(EXIT_INCOMPLETE);
-        }
-        clock_gettime(CLOCK_MONOTONIC, &t);
-        t.tv_nsec += WATCHDOG_LOOK_NS;
-        t.tv_sec += t.tv_nsec / 1000000000;
-        t.tv_nsec %= 1000000000;
-        if (d->until_ns)
-            pthread_cond_timedwait(&d->changed, &d->lock, &t);
-        else
-            pthread_cond_wait(&d->changed, &d->lock);
-    }
-    pthread_mutex_unlock(&d->lock);
-    return NULL;
+    fprintf(stderr, "%s has not ended after %.3g s: this process ends\n", d->what,
+            (double)d->ns / 1e9);
+    fflush(stderr);
+    _exit(EXIT_INCOMPLETE);
 }
 
 int watchdog_open(struct watchdog **dog)
 {
     struct watchdog *d = xcalloc(1, sizeof(*d));
-    pthread_condattr_t attr;
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD,
+                             .sigev_notify_function = bite,
+                             .sigev_value = {.sival_ptr = d}};
 
-    pthread_mutex_init(&d->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&d->changed, &attr);
-    pthread_condattr_destroy(&attr);
-    int err = -pthread_create(&d->thread, NULL, watch, d);
-    if (err) {
-        pthread_cond_destroy(&d->changed);
-        pthread_mutex_destroy(&d->lock);
+    if (timer_create(CLOCK_MONOTONIC, &event, &d->timer)) {
+        int err = -errno;
         free(d);
         return err;
     }
@@ -218,54 +194,35 @@ int watchdog_open(struct watchdog **dog)
     return 0;
 }
 
-/* The thread is woken only when it waits for a first deadline; a later one it sees by itself. */
-static void set_until(struct watchdog *d, uint64_t until_ns)
-{
-    bool wake = !d->until_ns && until_ns;
-
-    d->until_ns = until_ns;
-    if (wake)
-        pthread_cond_signal(&d->changed);
-}
-
-void watchdog_set(struct watchdog *d, uint64_t ns, const char *what)
-{
-    pthread_mutex_lock(&d->lock);
-    d->ns = ns;
-    snprintf(d->what, sizeof(d->what), "%s", what);
-    set_until(d, clock_now_ns() + ns);
-    pthread_mutex_unlock(&d->lock);
-}
-
 void watchdog_feed(struct watchdog *d)
 {
     if (!d)
         return;
-    pthread_mutex_lock(&d->lock);
-    if (d->until_ns)
-        set_until(d, clock_now_ns() + d->ns);
-    pthread_mutex_unlock(&d->lock);
+    struct itimerspec left = {.it_value = {.tv_sec = (time_t)(d->ns / 1000000000),
+                                           .tv_nsec = (long)(d->ns % 1000000000)}};
+    timer_settime(d->timer, 0, &left, NULL);
+}
+
+void watchdog_set(struct watchdog *d, uint64_t ns, const char *what)
+{
+    watchdog_rest(d); /* what it would say changes */
+    d->ns = ns;
+    snprintf(d->what, sizeof(d->what), "%s", what);
+    watchdog_feed(d);
 }
 
 void watchdog_rest(struct watchdog *d)
 {
     if (!d)
         return;
-    pthread_mutex_lock(&d->lock);
-    set_until(d, 0);
-    pthread_mutex_unlock(&d->lock);
+    d->ns = 0;
+    watchdog_feed(d);
 }
 
 void watchdog_close(struct watchdog *d)
 {
     if (!d)
         return;
-    pthread_mutex_lock(&d->lock);
-    d->over = true;
-    pthread_cond_signal(&d->changed);
-    pthread_mutex_unlock(&d->lock);
-    pthread_join(d->thread, NULL);
-    pthread_cond_destroy(&d->changed);
-    pthread_mutex_destroy(&d->lock);
+    timer_delete(d->timer);
     free(d);
 }

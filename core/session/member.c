@@ -74,11 +74,8 @@ static void look_around(struct member *m)
     const struct world_member *own = info(m, m->c.me);
 
     m->first_of_node = m->first_of_machine = true;
-    for (unsigned i = 0; i < m->c.n; i++) {
+    for (unsigned i = 0; i < m->c.me; i++) {
         const struct world_member *o = info(m, i);
-        m->c.other_nodes |= o->node != own->node;
-        if (i >= m->c.me)
-            continue;
         m->first_of_node &= o->node != own->node;
         m->first_of_machine &= o->node != own->node && !machine_same(o->machine, own->machine);
     }
@@ -141,7 +138,7 @@ static int member_open(struct member *m, const struct member_job *job)
     if (!m->c.ops->own && !m->by_helper) /* before it is bound, so that the watchdog is not */
         err = watchdog_open(&m->dog);
     if (err)
-        return collective_fail(&m->c, err, "no thread for a watchdog: %s", strerror(-err));
+        return collective_fail(&m->c, err, "no timer for a watchdog: %s", strerror(-err));
     /* A CPU of its own, where there is one for each. What the caller says of crowds is for a
      * machine that nobody has seen. A library on GPUs has threads that carry the bytes: they would
      * inherit the one CPU and wait there for this thread, and it places them itself. So do threads

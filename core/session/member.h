@@ -30,7 +30,7 @@ void helper_let(struct helper *h);
 bool helper_abandoned(const struct helper *h); /* NULL: no */
 void helper_close(struct helper *h);           /* NULL is left alone, and so is one that was left */
 
-/* For backends that wait in a library, where nothing of ours gets its turn: a thread that ends the
+/* For backends that wait in a library, where nothing of ours gets its turn: a timer that ends the
  * process when a deadline goes by, having said on stderr what hangs. The others then see that this
  * rank is gone. */
 

@@ -339,22 +339,16 @@ int member_overlap_alone(struct member *m, uint64_t overlap_ns, uint64_t *ns)
 
 int member_fill(struct member *m, uint64_t seed)
 {
-    int err = m->c.ops->fill ? m->c.ops->fill(&m->c, seed) : collective_fill(&m->c, seed);
+    int err = collective_fill(&m->c, seed);
 
     m->filled_seed = seed;
     m->ran = false;
     return err ? collective_fail(&m->c, err, "the input cannot be filled: %s", strerror(-err)) : 0;
 }
 
-static int compare(struct member *m)
-{
-    return m->c.ops->compare ? m->c.ops->compare(&m->c, m->filled_seed)
-                             : collective_compare(&m->c, m->filled_seed);
-}
-
 int member_check(struct member *m)
 {
-    int err = m->ran && !m->point.in_place ? compare(m) : 0;
+    int err = m->ran && !m->point.in_place ? collective_compare(&m->c, m->filled_seed) : 0;
 
     if (!err)
         err = member_fill(m, m->filled_seed + FRESH_SEED);
@@ -367,6 +361,6 @@ int member_check(struct member *m)
         watchdog_rest(m->dog);
     }
     if (!err)
-        err = compare(m);
+        err = collective_compare(&m->c, m->filled_seed);
     return err ? collective_fail(&m->c, err, "%s", strerror(-err)) : 0;
 }

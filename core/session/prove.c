@@ -290,12 +290,12 @@ static const struct world_member *info(const struct session *s, unsigned member)
     return world_member(s->world, s->members[member]);
 }
 
-static struct session_node *node_of(struct session *s, unsigned member)
+static bool has_node(const struct session *s, unsigned member)
 {
     for (unsigned i = 0; i < s->n_nodes; i++)
         if (info(s, s->nodes[i].member)->node == info(s, member)->node)
-            return &s->nodes[i];
-    return NULL;
+            return true;
+    return false;
 }
 
 /* What the machine spends when nothing runs: of the rank that watched it. */
@@ -317,35 +317,20 @@ static double beyond(double busy, double idle)
     return busy < idle ? 0 : busy - idle;
 }
 
-/* A library does not say what it moves: where it must have moved something, that is not known
- * exactly. */
 static void find_nodes(struct session *s)
 {
-    const struct member *own = &s->own;
-
     s->n_nodes = 0;
     for (unsigned i = 0; i < s->n; i++) {
-        struct session_node *node = node_of(s, i);
-        if (!node) {
-            const struct collective_account *a = &s->accounts[i];
-            const struct collective_hello *idle = idle_of(s, i);
-            node = &s->nodes[s->n_nodes++];
-            *node = (struct session_node){.member = i, .proof = {.verdict = PATH_UNKNOWN}};
-            memcpy(node->host, info(s, i)->host, sizeof(node->host));
-            node->busy_cores = beyond(a->busy_cores, idle ? idle->idle_cores : NAN);
-            node->softirq_cores = beyond(a->softirq_cores, idle ? idle->idle_softirq : NAN);
-        }
-        /* What flows moved to and from other nodes, added; NAN where it is not known exactly. */
-        const struct collective_report *told = &s->accounts[i].told;
-        for (uint32_t k = 0; k < told->n_flows; k++) {
-            const struct collective_flow *f = &told->flows[k];
-            if (!f->other_node)
-                continue;
-            node->line_out_bytes += f->exact ? f->out_bytes : NAN;
-            node->line_in_bytes += f->exact ? f->in_bytes : NAN;
-        }
-        if (own->c.other_nodes && !own->c.ops->own)
-            node->line_out_bytes = node->line_in_bytes = NAN;
+        const struct collective_account *a = &s->accounts[i];
+        const struct collective_hello *idle = idle_of(s, i);
+        struct session_node *node = &s->nodes[s->n_nodes];
+        if (has_node(s, i))
+            continue;
+        s->n_nodes++;
+        *node = (struct session_node){.member = i, .proof = {.verdict = PATH_UNKNOWN}};
+        memcpy(node->host, info(s, i)->host, sizeof(node->host));
+        node->busy_cores = beyond(a->busy_cores, idle ? idle->idle_cores : NAN);
+        node->softirq_cores = beyond(a->softirq_cores, idle ? idle->idle_softirq : NAN);
     }
     s->told = true;
 }

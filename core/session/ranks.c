@@ -3,6 +3,7 @@
 #include "core/session/ranks.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -186,46 +187,41 @@ static int print_who(const struct ranks_params *p, const volatile int *cancel)
     return meet_exit(err);
 }
 
+__attribute__((format(printf, 1, 2))) static int wrong_usage(const char *format, ...)
+{
+    char text[512];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    return tell(-EINVAL, text);
+}
+
 int ranks_instead(const struct opts *o, const struct ranks_params *p,
                   const struct session_service *service, const volatile int *cancel)
 {
     char unknown[320];
 
-    if (p->leader && !p->port) {
-        fprintf(stderr, "%s: --port 0 is no port that a leader listens on\n",
-                program_invocation_short_name);
-        return EXIT_USAGE;
-    }
-    if (p->leader && !p->rank) {
-        fprintf(stderr,
-                "%s: --leader HOST is for ranks 1 and on: say which by --rank, or leave --leader "
-                "out and --listen on this one\n",
-                program_invocation_short_name);
-        return EXIT_USAGE;
-    }
-    if (p->rank >= p->np || (p->rank && group_of(p) == GROUP_LOCAL)) {
-        fprintf(stderr,
-                "%s: --rank %llu of %llu: ranks that are started by hand are 0 to %llu, "
-                "and those from 1 on have a --leader\n",
-                program_invocation_short_name, (unsigned long long)p->rank,
-                (unsigned long long)p->np, (unsigned long long)p->np - 1);
-        return EXIT_USAGE;
-    }
-    if (group_of(p) == GROUP_MPI && p->np != mpi_launched()) {
-        fprintf(stderr,
-                "%s: --np %llu, but the launcher started %u: leave --np out, and take --ranks for "
-                "fewer\n",
-                program_invocation_short_name, (unsigned long long)p->np, mpi_launched());
-        return EXIT_USAGE;
-    }
+    if (p->leader && !p->port)
+        return wrong_usage("--port 0 is no port that a leader listens on");
+    if (p->leader && !p->rank)
+        return wrong_usage("--leader HOST is for ranks 1 and on: say which by --rank, or leave "
+                           "--leader out and --listen on this one");
+    if (p->rank >= p->np || (p->rank && group_of(p) == GROUP_LOCAL))
+        return wrong_usage("--rank %llu of %llu: ranks that are started by hand are 0 to %llu, "
+                           "and those from 1 on have a --leader",
+                           (unsigned long long)p->rank, (unsigned long long)p->np,
+                           (unsigned long long)p->np - 1);
+    if (group_of(p) == GROUP_MPI && p->np != mpi_launched())
+        return wrong_usage("--np %llu, but the launcher started %u: leave --np out, and take "
+                           "--ranks for fewer",
+                           (unsigned long long)p->np, mpi_launched());
     if (group_of(p) == GROUP_LOCAL && !opts_values(o, "np")->given &&
-        mpi_unknown_text(unknown, sizeof(unknown))) {
-        fprintf(stderr,
-                "%s: %s. Or give --listen to one and --leader to the others; --np N is for N "
-                "processes of this one alone\n",
-                program_invocation_short_name, unknown);
-        return EXIT_USAGE;
-    }
+        mpi_unknown_text(unknown, sizeof(unknown)))
+        return wrong_usage("%s. Or give --listen to one and --leader to the others; --np N is for "
+                           "N processes of this one alone",
+                           unknown);
     int status = serve_other(p, service, cancel);
     return status < 0 && p->who ? print_who(p, cancel) : status;
 }

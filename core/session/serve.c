@@ -70,7 +70,7 @@ static bool calls_sound(const struct collective_point *p, const struct collectiv
 uint32_t session_protocol(void)
 {
     static const uint32_t layout[] = {
-        8, /* of the requests: raise it when their order or meaning changes */
+        9, /* of the requests: raise it when their order or meaning changes */
         sizeof(struct world_member),
         sizeof(struct collective_hello),
         sizeof(struct collective_order),
@@ -198,16 +198,15 @@ static void ending(struct talk_server *t, int err)
 }
 
 /* member.await, while the rank is in a library: 0, or the process ends there and then with
- * EXIT_INCOMPLETE. Nobody can be told: who led is lost, or should have noticed. Channels that are
- * a library's, too, are left alone meanwhile. */
+ * EXIT_INCOMPLETE. Nobody can be told: who led is lost, or should have noticed. */
 static int ending_await(struct member *m)
 {
     struct talk_server *t = &((struct server *)m->arg)->talk;
     uint64_t still_ns = member_still_ns(m);
-    int err = t->beats ? channel_alive(t->channel) : 0;
+    int err = channel_alive(t->channel);
     char why[128];
 
-    if (t->beats && !err && talk_look(t) == -ECONNRESET)
+    if (!err && talk_look(t) == -ECONNRESET)
         err = -ECONNRESET;
     if (!err && still_ns < __atomic_load_n(&m->limit_ns, __ATOMIC_RELAXED) + COLLECTIVE_ENDS_NS)
         return 0;

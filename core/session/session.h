@@ -103,8 +103,6 @@ struct session_node { /* of the members' */
     char host[WORLD_NAME_MAX];
     struct path_proof proof;
     struct collective_wire wire;
-    /* to and from other nodes since the mark, where known exactly; NAN */
-    double line_out_bytes, line_in_bytes;
     /* of its machine since the mark, less what it spends when idle; NAN: not known. Only the first
      * node of a machine has them */
     double busy_cores, softirq_cores;

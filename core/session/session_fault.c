@@ -103,16 +103,6 @@ int session_settle(struct session *s, int own_err, enum collective_request reque
 
 /* ---- Who ---- */
 
-int session_fail(struct session *s, int err, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(s->error, sizeof(s->error), format, args);
-    va_end(args);
-    return err;
-}
-
 __attribute__((format(printf, 2, 3))) static void say(struct session *s, const char *format, ...)
 {
     size_t used = strlen(s->error);
@@ -256,9 +246,7 @@ static bool is_cut_off(const struct talk_peer *p)
 
 static bool is_quiet(const struct talk_peer *p)
 {
-    const struct channel_ops *ops = channel_base(p->channel)->ops;
-
-    return ops->quiet_ns && ops->quiet_ns(p->channel) >= QUIET_NS;
+    return channel_quiet_ns(p->channel) >= QUIET_NS;
 }
 
 /* Those of which nothing is lost on the way here. */
@@ -352,9 +340,6 @@ static void say_silent(struct session *s)
     unsigned n = name_all(s, sure ? is_surely_silent : is_silent);
     if (n == 1)
         say(s, " does not answer: it hangs or was cut off");
-    else if (!s->talk.beat && !is_ours(s))
-        say(s, " do not answer, and there are no signs of life by which it would be known who of "
-               "them hangs");
     else
         say(s, " do not answer: they hang or were cut off");
     if (sure && perhaps) {
@@ -436,33 +421,10 @@ static void say_gone(void *arg, unsigned rank)
                 notice_words(NOTICE_GONE));
 }
 
-/* "rank 1 (node1), rank 2 (node2)": of all others. */
-static void name_others(const struct session *s, char *text, size_t len)
-{
-    char name[WORLD_NAME_MAX + 32];
-    size_t used = 0;
-
-    for (unsigned rank = 1; rank < s->size && rank <= NAMES && used < len; rank++)
-        used += (size_t)snprintf(text + used, len - used, "%s%s", rank > 1 ? ", " : "",
-                                 world_name(s->world, rank, name, sizeof(name)));
-    if (s->size > NAMES + 1 && used < len)
-        snprintf(text + used, len - used, " and %u more", s->size - 1 - NAMES);
-}
-
 void session_tell_ends(struct session *s)
 {
-    char deaf[COLLECTIVE_ERROR_BYTES / 2];
-
-    if (s->size == 1 || strcmp(world_group(s->world), "mpi") != 0)
-        return;
-    beat_tell(s->talk.beat, say_gone, s);
-    if (s->talk.beat)
-        return;
-    name_others(s, deaf, sizeof(deaf));
-    fprintf(stderr,
-            "no signs of life can be had from %s (TCP to rank 0, any port): a rank that hangs is "
-            "found late, and perhaps not named\n",
-            deaf);
+    if (s->size > 1 && !strcmp(world_group(s->world), "mpi"))
+        beat_tell(s->talk.beat, say_gone, s);
 }
 
 static void part(struct session *s, const char *text)
@@ -586,9 +548,7 @@ static bool know_between(struct session *s, char *text, size_t len)
 /* It gives no signs of life, and will give some or be lost. One that is not expected to is neither. */
 static bool is_in_doubt(const struct talk_peer *p)
 {
-    const struct channel_ops *ops = channel_base(p->channel)->ops;
-
-    return is_quiet(p) && ops->quiet_ns(p->channel) < BEAT_LEADING_NS + QUIET_NS;
+    return is_quiet(p) && channel_quiet_ns(p->channel) < BEAT_LEADING_NS + QUIET_NS;
 }
 
 /* Why nothing moves, though nobody is lost. False: it is still being found out. */
@@ -597,14 +557,6 @@ static bool say_stuck(struct session *s, uint64_t still_ns)
     char more[COLLECTIVE_ERROR_BYTES / 2];
     double seconds = (double)still_ns / 1e9;
 
-    if (s->n > 1 && !s->talk.beat) {
-        name_others(s, more, sizeof(more));
-        snprintf(s->stuck, sizeof(s->stuck),
-                 "'%s' has not ended after %.0f s; there are no signs of life of %s, by which it "
-                 "would be known who hangs",
-                 s->own.point.backend, seconds, more);
-        return true;
-    }
     /* Time in which this process stood still counts for the library, and not for signs of life. */
     if (!know_between(s, more, sizeof(more)) || any(s, is_in_doubt))
         return false;
@@ -615,17 +567,14 @@ static bool say_stuck(struct session *s, uint64_t still_ns)
     return true;
 }
 
-/* Channels that are a library's are left alone while it is waited for. */
 int session_await(struct member *m)
 {
     struct session *s = m->arg;
     uint64_t still_ns = member_still_ns(m);
 
-    if (s->talk.beat) {
-        session_watch(s);
-        talk_receive(&s->talk, 0);
-        talk_listen(&s->talk);
-    }
+    session_watch(s);
+    talk_receive(&s->talk, 0);
+    talk_listen(&s->talk);
     if (session_heed(s))
         return -ECANCELED;
     if (still_ns <= __atomic_load_n(&m->limit_ns, __ATOMIC_RELAXED) + GRACE_NS)

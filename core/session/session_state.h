@@ -54,8 +54,7 @@ static inline const void *session_reply(const struct session *s, unsigned member
 }
 
 /* Keeps the sentence, and returns err. */
-int session_fail(struct session *s, int err, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+#define session_fail(s, err, ...) group_fail((err), (s)->error, sizeof((s)->error), __VA_ARGS__)
 
 /* To all members but this one. */
 int session_post_all(struct session *s, enum collective_request request, const void *data,
@@ -69,7 +68,7 @@ void session_say_loss(struct session *s, const char *text);
 /* session_fault.c. Of a point that a helper is at: is a rank lost? Then nothing is asked of any
  * from here on: the library cannot be trusted with them any more. */
 bool session_heed(struct session *s);
-/* Under a launcher of MPI: who ends is said at once, or that nobody can know. */
+/* Under a launcher of MPI: who ends is said at once. */
 void session_tell_ends(struct session *s);
 /* talk.aside: what a rank found of the network between hosts. */
 void session_tried(void *arg, unsigned rank, const void *data, size_t len);

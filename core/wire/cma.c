@@ -161,7 +161,6 @@ static void describe(struct wire *w, char *text, size_t len)
 }
 
 const struct wire_ops wire_cma = {
-    WIRE_SHM_HOOKS,        .name = "cma",        .help = "the receiver reads the sender's memory",
-    .send = wire_shm_send, .open = cma_open,     .worker = cma_worker,
-    .join = cma_join,      .describe = describe, .close = cma_close,
+    WIRE_SHM_HOOKS,       .name = "cma",    .send = wire_shm_send, .open = cma_open,
+    .worker = cma_worker, .join = cma_join, .describe = describe,  .close = cma_close,
 };

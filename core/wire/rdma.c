@@ -59,8 +59,6 @@ static const struct rdma_core core = {
     .has_tag = nic_has_tag,
     .fill = nic_fill_rdma,
     .name = world_name,
-    .member = world_member,
-    .rank = world_rank,
     .token = token,
 };
 
@@ -106,7 +104,6 @@ static void close_nothing(struct wire *w)
 
 const struct wire_ops wire_rdma = {
     .name = "rdma",
-    .help = "RDMA verbs over reliable connections: InfiniBand, RoCE, iWARP",
     .ways = WIRE_CAN(WIRE_YIELD) | WIRE_CAN(WIRE_POLL) | WIRE_CAN(WIRE_EVENTS),
     .windows = true,
     .backends = backends,

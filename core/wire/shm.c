@@ -750,15 +750,8 @@ int wire_shm_join(struct wire *w, const void *const *addresses, const size_t *le
 }
 
 const struct wire_ops wire_shm = {
-    WIRE_SHM_HOOKS,
-    .name = "shm",
-    .help = "memory that processes of one machine share",
-    .send = send_bytes,
-    .streams = true,
-    .backends = backends,
-    .open = wire_shm_no_line,
-    .worker = open_worker,
-    .join = wire_shm_join,
-    .describe = describe,
+    WIRE_SHM_HOOKS,          .name = "shm",         .send = send_bytes,
+    .streams = true,         .backends = backends,  .open = wire_shm_no_line,
+    .worker = open_worker,   .join = wire_shm_join, .describe = describe,
     .close = wire_shm_close,
 };

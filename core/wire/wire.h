@@ -210,7 +210,6 @@ struct wire_fact {
 
 struct wire_ops {
     const char *name; /* shm tcp rdma cma */
-    const char *help;
     bool near; /* between processes of one machine: CPUs copy, there is no line, and no device */
     unsigned ways; /* WIRE_CAN() of each */
     /* Bytes have no bounds: see above. Where not, a message counts when all of it is there. */
@@ -454,7 +453,7 @@ static inline void wire_posts_retract(struct wire_posts *q, struct wire_flow *f)
  * wire_rdma's in w->ops. */
 
 #define RDMA_MODULE_SYMBOL "plumb_rdma_module"
-#define RDMA_MODULE_ABI    6u
+#define RDMA_MODULE_ABI    7u
 
 /* Of the program, for the module. */
 struct rdma_core {
@@ -463,8 +462,6 @@ struct rdma_core {
     bool (*has_tag)(const char *root, const char *interface);       /* nic_has_tag() */
     int (*fill)(const char *root, struct nic_rail *r, bool within); /* nic_fill_rdma() */
     const char *(*name)(const struct world *w, unsigned rank, char *text, size_t len);
-    const struct world_member *(*member)(const struct world *w, unsigned rank);
-    unsigned (*rank)(const struct world *w);
     /* Between two ranks of this world alone, of the link of this number. */
     void (*token)(const struct world *w, unsigned from, unsigned to, unsigned number,
                   uint8_t token[CHANNEL_TOKEN_BYTES]);
@@ -482,6 +479,7 @@ struct rdma_module {
     ((uint32_t)(sizeof(struct wire) * 31 + sizeof(struct wire_link) * 7 +                          \
                 sizeof(struct wire_worker) * 5 + sizeof(struct nic_rail) * 3 +                     \
                 sizeof(struct wire_ops) * 11 + sizeof(struct wire_memory) * 13 +                   \
-                offsetof(struct wire, state) + sizeof(struct world_member)))
+                offsetof(struct wire, state) + sizeof(struct world) * 17 +                         \
+                sizeof(struct world_member)))
 
 #endif

@@ -14,7 +14,6 @@ enum fake_fault {
     FAKE_SOUND,
     FAKE_KILLED,  /* the rank kills itself */
     FAKE_STOPPED, /* it stops itself, as a debugger would */
-    FAKE_ENDS,    /* it and all ranks after it stop themselves at the end of the call */
     FAKE_STUCK,   /* it stops itself while it connects */
     FAKE_STILL,   /* it answers, but nothing moves in it */
     FAKE_WRONG,   /* one element of its result is wrong */
@@ -37,7 +36,7 @@ struct fake_shared {
     char device[64];                /* of its flow; "": it has none */
     double flow_bytes;              /* of each call */
     char gpu[24];                   /* that all ranks share; "": they have none */
-    unsigned other_node, inexact;
+    unsigned other_node;
     char vectors[FAKE_RANKS][FAKE_BYTES];
 };
 

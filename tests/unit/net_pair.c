@@ -32,9 +32,8 @@ int net_pair_channels(struct channel *channels[NET_PAIR_ENDS])
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds))
         return -errno;
     for (int i = 0; i < NET_PAIR_ENDS; i++) {
-        struct fd_channel *c = fd_channel_new(&fd_channel_local_ops, fds[i], NULL);
-        snprintf(c->base.peer, sizeof(c->base.peer), "the %s", i ? "leader" : "peer");
-        channels[i] = (struct channel *)c;
+        channels[i] = channel_new(fds[i], NULL);
+        snprintf(channels[i]->peer, sizeof(channels[i]->peer), "the %s", i ? "leader" : "peer");
     }
     return 0;
 }

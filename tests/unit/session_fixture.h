@@ -122,50 +122,24 @@ static inline void make_two_nodes(struct fixture *f)
     f->w->nodes = 2;
 }
 
-/* As MPI's channels are, which know nothing of the other end. */
-static inline void take_beats_away(struct world *w)
+/* A world that a launcher of MPI started. */
+static inline void start_beside(struct fixture *f, unsigned size)
 {
-    static struct channel_ops mute;
-
-    for (unsigned rank = 0; rank < world_size(w); rank++) {
-        struct channel_base *base = (struct channel_base *)world_channel(w, rank);
-        if (!base)
-            continue;
-        mute = *base->ops;
-        mute.beat = NULL;
-        mute.expect = NULL;
-        mute.quiet_ns = NULL;
-        base->ops = &mute;
-    }
-}
-
-static inline int serve_deaf(struct world *w, void *arg)
-{
-    take_beats_away(w);
-    return session_serve(w, arg);
-}
-
-/* A world that a launcher of MPI started. deaf: its channels are MPI's, too, and give no signs of
- * life. */
-static inline void start_beside(struct fixture *f, unsigned size, bool deaf)
-{
-    fork_ranks(f, size, deaf ? serve_deaf : session_serve, fake_find);
+    fork_ranks(f, size, session_serve, fake_find);
     f->w->group = "mpi";
-    if (deaf)
-        take_beats_away(f->w);
     open_session(f, fake_find);
     strcpy(f->point.backend, "fake-deaf");
 }
 
 /* In a child: who has abandoned a helper ends in a way of its own. */
-static inline int status_in_child(unsigned size, bool deaf, void (*test)(struct fixture *f))
+static inline int status_in_child(unsigned size, void (*test)(struct fixture *f))
 {
     int status = 0;
     pid_t child = fork();
 
     if (!child) {
         struct fixture f;
-        start_beside(&f, size, deaf);
+        start_beside(&f, size);
         test(&f);
         exit(0);
     }
@@ -174,9 +148,9 @@ static inline int status_in_child(unsigned size, bool deaf, void (*test)(struct 
     return WEXITSTATUS(status);
 }
 
-static inline void in_child(unsigned size, bool deaf, void (*test)(struct fixture *f))
+static inline void in_child(unsigned size, void (*test)(struct fixture *f))
 {
-    assert_int_equal(status_in_child(size, deaf, test), 0);
+    assert_int_equal(status_in_child(size, test), 0);
 }
 
 static inline void need(const struct fixture *f, bool good, const char *what)

@@ -70,7 +70,7 @@ static int get(struct channel *c, uint64_t wait_ns)
 
 static pid_t child_of(struct channel *c)
 {
-    return ((struct fd_channel *)c)->child;
+    return c->child;
 }
 
 /* Frames of every size up to the limit come whole; a longer one, or one with no room for it, is refused and does no harm. */
@@ -103,7 +103,7 @@ TEST(test_every_size)
 TEST(test_a_peer_that_takes_nothing)
 {
     struct channel *c = start(be_told, NULL);
-    const struct channel_ops *ops = channel_base(c)->ops;
+    const struct channel_ops *ops = c->ops;
     uint64_t begin_ns = clock_now_ns();
     int err;
 
@@ -243,7 +243,7 @@ static struct channel *start_alive(channel_child_fn *fn)
 {
     struct channel *c = start(fn, NULL);
 
-    channel_base(c)->ops->expect(c, SILENT_NS);
+    channel_expect(c, SILENT_NS);
     assert_int_equal(get(c, SECOND_NS), -ETIMEDOUT);
     return c;
 }
@@ -305,7 +305,7 @@ static int be_cut_off(void)
     if ((unshare(CLONE_NEWNET) && unshare(CLONE_NEWUSER | CLONE_NEWNET)) || !loopback(true))
         return 77;
     tcp_pair(fds);
-    struct channel *c = (struct channel *)fd_channel_new(&fd_channel_sock_ops, fds[0], NULL);
+    struct channel *c = channel_new(fds[0], NULL);
     return fd_channel_tcp_options(fds[0]) || !loopback(false) ||
            get(c, 60 * SECOND_NS) != -EHOSTUNREACH;
 }
@@ -447,7 +447,7 @@ TEST(test_over_tcp)
     tcp_pair(fds);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(fd_channel_tcp_options(fds[i]), 0);
-        ends[i] = (struct channel *)fd_channel_new(&fd_channel_sock_ops, fds[i], &links[i]);
+        ends[i] = channel_new(fds[i], &links[i]);
     }
     for (int i = 0; i < 6; i++) {
         assert_int_equal(channel_send(ends[i % 2], 5, "data", 4), 0);
@@ -516,7 +516,7 @@ TEST(test_raw_bytes)
     int fds[2];
 
     tcp_pair(fds);
-    struct channel *c = (struct channel *)fd_channel_new(&fd_channel_sock_ops, fds[0], NULL);
+    struct channel *c = channel_new(fds[0], NULL);
     long n = frame_encode(NULL, 4, "payload", 7, frame);
     assert_int_equal(write(fds[1], frame, 5), 5);
     assert_int_equal(get(c, SECOND_NS / 20), -ETIMEDOUT);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Data of collectives: sums are exact whatever their order, every wrong element is found, and all vector units add the same. */
+#include "core/alloc.h"
 #include "core/collective/data.h"
 #include "core/rng.h"
 #include "tests/unit/unit.h"
@@ -12,12 +13,6 @@ static const double exact[COLLECTIVE_TYPES] = {
 static bool is_whole(enum collective_type type)
 {
     return type == COLLECTIVE_I32 || type == COLLECTIVE_I8 || type == COLLECTIVE_I64;
-}
-
-static void *must(void *p)
-{
-    assert_non_null(p);
-    return p;
 }
 
 /* Half-precision numbers by their definition, from doubles. */
@@ -169,14 +164,14 @@ static void one_loop(const struct reduce_isa *isa, enum collective_type type,
     char *memory[3], *at[3];
 
     for (int k = 0; k < 3; k++) {
-        memory[k] = must(malloc(room));
+        memory[k] = xrealloc(NULL, room);
         memset(memory[k], 0x77, room);
         at[k] = memory[k] + rng_below(rng, 32) * size;
         fill_any(type, at[k], n, rng);
     }
     char *before[3];
     for (int k = 0; k < 3; k++)
-        before[k] = memcpy(must(malloc(room)), memory[k], room);
+        before[k] = memcpy(xrealloc(NULL, room), memory[k], room);
     isa->reduce[type][sum](at[into], at[0], at[1], n);
     for (size_t i = 0; i < n; i++) {
         const char *a = before[0] + (at[0] - memory[0]) + i * size;
@@ -224,7 +219,7 @@ static struct collective_point point(uint32_t op, uint32_t type, uint32_t sum, u
 TEST(sums_stay_exact_for_any_number_of_members)
 {
     static const unsigned numbers[] = {1, 3, 16, 257, 1024};
-    double *x = must(malloc(DATA_PERIOD * 8));
+    double *x = xrealloc(NULL, DATA_PERIOD * 8);
 
     for (uint32_t type = 0; type < COLLECTIVE_TYPES; type++)
         for (size_t k = 0; k < sizeof(numbers) / sizeof(*numbers); k++) {
@@ -304,7 +299,7 @@ static void make_result(void *to, const struct collective_point *p, unsigned n, 
 
     memset(to, 0, out * size);
     for (unsigned k = 0; k < n; k++) {
-        inputs[k] = must(malloc(in * size));
+        inputs[k] = xrealloc(NULL, in * size);
         data_fill(inputs[k], in, 0, p, n, k);
         if (p->op == COLLECTIVE_ALL_GATHER || p->op == COLLECTIVE_GATHER)
             memcpy((char *)to + k * bytes, inputs[k], bytes);
@@ -348,7 +343,7 @@ TEST(every_wrong_element_is_found)
                 struct collective_point p = point(op, type, sum, 4200ull * n);
                 uint64_t out = collective_result_count(op, p.count, n);
                 size_t size = collective_type_bytes(type);
-                char *result = must(malloc(out * size));
+                char *result = xrealloc(NULL, out * size);
                 struct data_expected *x;
                 double got, wanted;
                 unsigned m = (unsigned)rng_below(&rng, n);
@@ -391,7 +386,7 @@ static bool is_missed(const struct collective_point *p, const struct data_expect
 TEST(each_member_counts)
 {
     uint64_t count = DATA_PERIOD;
-    char *result = must(malloc(count * 8)), *inputs[11];
+    char *result = xrealloc(NULL, count * 8), *inputs[11];
 
     for (uint32_t type = 0; type < COLLECTIVE_TYPES; type++)
         for (uint32_t sum = 0; sum < COLLECTIVE_SUMS; sum++)
@@ -406,7 +401,7 @@ TEST(each_member_counts)
                              collective_sum_names[sum], collective_type_names[type], n, got,
                              wanted);
                 for (unsigned m = 0; m < n; m++) {
-                    inputs[m] = must(malloc(count * 8));
+                    inputs[m] = xrealloc(NULL, count * 8);
                     data_fill(inputs[m], count, 0, &p, n, m);
                 }
                 for (unsigned m = 0; m < n && !(sum == COLLECTIVE_AVG && !is_whole(type)); m++)
@@ -423,7 +418,7 @@ TEST(an_average_is_no_wider_than_its_roundings)
 {
     static const uint32_t types[] = {COLLECTIVE_F32, COLLECTIVE_F16,  COLLECTIVE_BF16,
                                      COLLECTIVE_F64, COLLECTIVE_E4M3, COLLECTIVE_E5M2};
-    char *result = must(malloc(DATA_PERIOD * 8));
+    char *result = xrealloc(NULL, DATA_PERIOD * 8);
 
     for (size_t t = 0; t < sizeof(types) / sizeof(*types); t++)
         for (unsigned n = 2; n <= 12; n += n < 5 ? 1 : 7) {

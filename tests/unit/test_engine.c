@@ -3,6 +3,7 @@
  * touched that is the wire's. */
 #include <time.h>
 
+#include "core/alloc.h"
 #include "core/collective/engine.h"
 #include "tests/unit/unit.h"
 #include "twisted_wire.h"
@@ -94,12 +95,6 @@ static void run(struct crew *t)
     }
 }
 
-static void *must(void *p)
-{
-    assert_non_null(p);
-    return p;
-}
-
 /* Schedules that no algorithm would make: ranges that overlap in any way. */
 
 #define SPACE_ELEMENTS 200u
@@ -110,7 +105,7 @@ struct reference {
 
 static void push(struct schedule *s, struct action a)
 {
-    s->actions = must(realloc(s->actions, (s->n + 1) * sizeof(a)));
+    s->actions = xrealloc(s->actions, (s->n + 1) * sizeof(a));
     s->actions[s->n++] = a;
 }
 
@@ -164,13 +159,13 @@ static void any_schedule(uint64_t seed)
 
     rng_seed(&rng, seed);
     unsigned n = 2 + (unsigned)rng_below(&rng, 3), actions = 1 + (unsigned)rng_below(&rng, 60);
-    struct reference *r = must(calloc(n, sizeof(*r)));
+    struct reference *r = xcalloc(n, sizeof(*r));
     crew_open(&t, n, seed);
     for (unsigned m = 0; m < n; m++) {
         struct member *me = &t.members[m];
         me->schedule = (struct schedule){.members = n, .me = m, .scratch = SPACE_ELEMENTS};
-        me->input = must(malloc(sizeof(r->space[0])));
-        me->result = must(malloc(sizeof(r->space[0])));
+        me->input = xrealloc(NULL, sizeof(r->space[0]));
+        me->result = xrealloc(NULL, sizeof(r->space[0]));
         for (unsigned i = 0; i < SPACE_ELEMENTS; i++)
             r[m].space[SPACE_INPUT][i] = (uint32_t)rng_u64(&rng);
         memcpy(me->input, r[m].space[SPACE_INPUT], sizeof(r->space[0]));
@@ -251,8 +246,8 @@ static uint64_t lonely(progress_fn *progress, uint64_t segment, struct collectiv
     struct member *me = &t.members[0];
     assert_int_equal(
         schedule_make(&me->schedule, SCHEDULE_RING, &(struct collective_point){0}, 100, 2, 0), 0);
-    me->input = must(calloc(100, 4));
-    me->result = must(calloc(100, 4));
+    me->input = xcalloc(100, 4);
+    me->result = xcalloc(100, 4);
     open_engine(&t, 0, segment);
     const struct wire_ops *real = t.net.wires[0]->ops;
     struct wire_ops ops = *real;

@@ -189,28 +189,6 @@ TEST_WITH(test_said_again, begin, NULL)
     assert_non_null(strstr(server_log(&s), "secret"));
 }
 
-/* A run that is on is not idle; a stranger is nobody. */
-TEST_WITH(test_idle, begin, NULL)
-{
-    struct server s;
-    struct channel *c = NULL;
-    char error[MEET_ERROR_BYTES];
-
-    for (int i = 0; !c && i < 20; i++) { /* on a busy machine this process may be late itself */
-        server_start(&s, (struct meet_listen){.idle_ns = SECOND_NS});
-        if (knock(&s, 0, &c, error))
-            assert_int_equal(server_end(&s), -ETIMEDOUT);
-    }
-    assert_non_null(c);
-    usleep(1300000);
-    echo(c);
-    int fd = stranger(s.port);
-    leave_politely(c);
-    assert_int_equal(server_end(&s), -ETIMEDOUT);
-    close(s.log);
-    close(fd);
-}
-
 /* The run dies: its peer hears of it, the next one is served. */
 TEST_WITH(test_a_run_that_crashes, begin, NULL)
 {

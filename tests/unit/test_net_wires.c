@@ -147,17 +147,17 @@ TEST_WITH(a_peer_that_is_silent_is_named_by_that, note_files, count_files)
         p.stream[NET_FORWARD] = !pings;
         open_over(&pair, &wire_tcp, &p);
         struct net_end *leader = &pair.ends[NET_PAIR_LEADER];
-        const struct channel_ops *real = channel_base(leader->channel)->ops;
+        const struct channel_ops *real = leader->channel->ops;
         struct channel_ops ops = *real;
         ops.unheard = no_sign_of_life;
-        channel_base(leader->channel)->ops = &ops;
+        leader->channel->ops = &ops;
         leader->still_ns = 60000000000u;
         pair.deaf = true;
         assert_int_equal(pings ? net_ping(leader, false, &ns)
                                : net_pair_stream(&pair, 30000, bytes),
                          -EHOSTUNREACH);
         assert_string_equal(net_pair_error(&pair), "no sign of life");
-        channel_base(leader->channel)->ops = real;
+        leader->channel->ops = real;
         net_pair_close(&pair);
     }
 }
@@ -244,12 +244,12 @@ TEST_WITH(a_peer_that_is_at_work_gives_signs_of_life, note_files, count_files)
     int err;
 
     assert_int_equal(channel_fork(&c, serve, NULL), 0);
-    channel_base(c)->ops->expect(c, BEAT_LED_NS);
+    channel_expect(c, BEAT_LED_NS);
     assert_int_equal(channel_send(c, NET_ASK_HELLO, &hello, sizeof(hello)), 0);
     do {
-        uint64_t quiet_ns = channel_base(c)->ops->quiet_ns(c);
+        uint64_t quiet_ns = channel_quiet_ns(c);
         err = channel_recv(c, &type, in, sizeof(in), &len, 100000000u);
-        heard += err == -ETIMEDOUT && channel_base(c)->ops->quiet_ns(c) < quiet_ns;
+        heard += err == -ETIMEDOUT && channel_quiet_ns(c) < quiet_ns;
     } while (err == -ETIMEDOUT);
     assert_int_equal(err, 0);
     assert_int_equal(type, NET_ASK_HELLO | TALK_REPLY);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Schedules run over nothing at all: each member's list one action after another. What comes out is right, what goes over a link is matched at its other
  * end, and no link carries more than the algorithm says. */
+#include "core/alloc.h"
 #include "core/collective/engine.h"
 #include "tests/unit/unit.h"
 
@@ -54,18 +55,12 @@ static uint64_t value(unsigned m, uint64_t i)
     return (m + 1) * 0x9e3779b97f4a7c15u ^ (i + 1) * 0xd1b54a32d192ed03u;
 }
 
-static void *must(void *p)
-{
-    assert_non_null(p);
-    return p;
-}
-
 static void put_out(struct group *g, unsigned m, const struct action *a)
 {
-    struct message *new = must(calloc(1, sizeof(*new))), **last = &g->messages;
+    struct message *new = xcalloc(1, sizeof(*new)), **last = &g->messages;
 
     assert_int_not_equal(a->peer, m);
-    *new = (struct message){must(malloc(a->count * 8)), a->count, m, a->peer, NULL};
+    *new = (struct message){xrealloc(NULL, a->count * 8), a->count, m, a->peer, NULL};
     memcpy(new->elements, g->members[m].space[a->source] + a->from, a->count * 8);
     while (*last)
         last = &(*last)->next;
@@ -118,8 +113,8 @@ static void open_member(struct group *g, unsigned m)
     struct member *me = &g->members[m];
     uint64_t vector = g->in_place ? g->count : g->out;
 
-    me->space[SPACE_RESULT] = must(malloc(vector * 8 + 1));
-    me->space[SPACE_SCRATCH] = must(malloc(me->s.scratch * 8 + 1));
+    me->space[SPACE_RESULT] = xrealloc(NULL, vector * 8 + 1);
+    me->space[SPACE_SCRATCH] = xrealloc(NULL, me->s.scratch * 8 + 1);
     for (uint64_t i = 0; i < vector; i++)
         me->space[SPACE_RESULT][i] = POISON;
     for (uint64_t i = 0; i < me->s.scratch; i++)
@@ -127,7 +122,7 @@ static void open_member(struct group *g, unsigned m)
     uint64_t at = g->in_place && (g->op == COLLECTIVE_ALL_GATHER || g->op == COLLECTIVE_GATHER)
                       ? m * g->in
                       : 0;
-    uint64_t *input = g->in_place ? me->space[SPACE_RESULT] + at : must(malloc(g->in * 8 + 1));
+    uint64_t *input = g->in_place ? me->space[SPACE_RESULT] + at : xrealloc(NULL, g->in * 8 + 1);
     for (uint64_t i = 0; i < g->in; i++)
         input[i] = value(m, i);
     me->space[SPACE_INPUT] = g->in_place ? NULL : input;
@@ -222,7 +217,7 @@ static void operation(enum schedule_algorithm algorithm, const struct collective
                       .in = collective_input_count(op, count, n),
                       .out = collective_result_count(op, count, n),
                       .in_place = in_place,
-                      .members = must(calloc(n, sizeof(struct member)))};
+                      .members = xcalloc(n, sizeof(struct member))};
 
     for (unsigned m = 0; m < n; m++) {
         struct schedule *s = &g.members[m].s;
@@ -333,12 +328,12 @@ TEST(a_chain_tells_its_hops)
 TEST(a_barrier_hears_of_everyone)
 {
     for (unsigned n = 1; n <= 33; n++) {
-        struct group g = {.n = n, .members = must(calloc(n, sizeof(struct member)))};
+        struct group g = {.n = n, .members = xcalloc(n, sizeof(struct member))};
         for (unsigned m = 0; m < n; m++) {
             struct member *me = &g.members[m];
             schedule_barrier(&me->s, n, m);
             assert_true(most(&me->s) <= me->s.longest);
-            me->space[SPACE_RESULT] = must(calloc(n, 8));
+            me->space[SPACE_RESULT] = xcalloc(n, 8);
             me->space[SPACE_RESULT][0] = m + 1;
         }
         execute(&g);

@@ -41,13 +41,13 @@ static int late_recv(struct channel *c, uint16_t *type, void *data, size_t size,
 static void late_begin(struct channel *c, unsigned echoes)
 {
     late.channel = c;
-    late.real = channel_base(c)->ops;
+    late.real = c->ops;
     late.ops = *late.real;
     late.told = false;
     late.echoes = echoes;
     late.ops.send = late_send;
     late.ops.recv = late_recv;
-    channel_base(c)->ops = &late.ops;
+    c->ops = &late.ops;
 }
 
 static void run_to_fault(struct fixture *f, int err)
@@ -237,24 +237,6 @@ TEST(test_bad_replies)
     }
 }
 
-/* Of a library nothing is known while it waits: its bytes are not told exactly. */
-TEST(test_library)
-{
-    const struct session_node *nodes;
-    struct fixture f;
-
-    start(&f, 4);
-    strcpy(f.point.backend, "fake-library");
-    OK(whole(&f, 4));
-    session_nodes(f.s, &nodes);
-    assert_true(nodes[0].line_out_bytes == 0);
-    make_two_nodes(&f);
-    OK(whole(&f, 4));
-    assert_int_equal(session_nodes(f.s, &nodes), 2);
-    assert_true(isnan(nodes[0].line_out_bytes) && isnan(nodes[1].line_in_bytes));
-    stop(&f);
-}
-
 /* Rank 1 stands still when all are asked, and is not to blame: its answers come when it is told to give up. */
 TEST(test_absent)
 {
@@ -265,7 +247,7 @@ TEST(test_absent)
     OK(begin(&f, 4));
     late_begin(world_channel(f.w, 1), 5);
     run_to_fault(&f, -ETIMEDOUT);
-    channel_base(late.channel)->ops = late.real;
+    late.channel->ops = late.real;
     assert_said(&f, "rank 3 (");
     assert_null(strstr(session_error(f.s), "rank 1"));
     assert_false(session_broken(f.s));

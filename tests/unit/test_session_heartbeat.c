@@ -155,31 +155,12 @@ static void stopped(struct fixture *f)
     session_close(f->s);
 }
 
-/* A point that is right; then rank 0's own part is over, and the others hang: all of them are named, none alone. */
-static void deaf(struct fixture *f)
-{
-    need(f, !whole(f, 3), "a point that is right");
-    fake->fault = FAKE_ENDS;
-    fake->fault_rank = 1;
-    fake->fault_run = 0;
-    need(f, !begin(f, 3), "open");
-    need(f, run(f, 1) == -ETIMEDOUT, "a run after which two ranks hang");
-    const char *at = strstr(session_error(f->s), "rank 1 (");
-    need(f, at && strstr(at, "rank 2 ("), "they are named");
-    session_close(f->s);
-}
-
 TEST(test_session_stopped)
 {
     int status = AGAIN;
     for (int i = 0; status == AGAIN && i < 10; i++)
-        status = status_in_child(4, false, stopped);
+        status = status_in_child(4, stopped);
     assert_int_equal(status, 0);
-}
-
-TEST(test_session_deaf)
-{
-    in_child(3, true, deaf);
 }
 
 /* The first that is killed; the launcher kills the others for its sake; then those that end because they may. It is about to kill
@@ -208,7 +189,7 @@ static void said_at_once(struct fixture *f)
 
 TEST(test_said_at_once)
 {
-    in_child(3, false, said_at_once);
+    in_child(3, said_at_once);
 }
 
 /* To a group of hosts no TCP connection can be made: at once, and no packet leaves this machine. */
@@ -264,6 +245,6 @@ static void with_one_cut_off(struct fixture *f)
 
 TEST(test_stuck)
 {
-    in_child(4, false, on_a_shared_host);
-    in_child(4, false, with_one_cut_off);
+    in_child(4, on_a_shared_host);
+    in_child(4, with_one_cut_off);
 }

@@ -115,12 +115,12 @@ TEST(test_a_conversation)
         assert_int_equal(talk_post(&t, peer, WORK, text, 4), 0);
     assert_int_equal(talk_post(&t, 3, HANG, NULL, 0), 0);
     assert_false(talk_settle(&t, &still));
-    const struct channel_ops *real = channel_base(channels[2])->ops;
+    const struct channel_ops *real = channels[2]->ops;
     mute = *real;
     mute.recv = nothing_comes;
-    channel_base(channels[2])->ops = &mute;
+    channels[2]->ops = &mute;
     talk_give_up(&t, 0);
-    channel_base(channels[2])->ops = real;
+    channels[2]->ops = real;
     for (unsigned peer = 1; peer <= PEERS; peer++) {
         assert_true(t.peers[peer].gone == (peer > 1) && t.peers[peer].silent == (peer > 1));
         assert_int_equal(t.peers[peer].err, peer > 1 ? -ETIMEDOUT : -ECANCELED);

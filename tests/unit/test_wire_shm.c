@@ -113,14 +113,12 @@ static int send_longer(struct wire_party *p)
 TEST(attached_ends_agree_on_lengths)
 {
     const struct wire_ops *wires[WIRES_MAX];
-    struct wire_outcome outcomes[2];
     struct wire_fixture x = {
         .ops = &wire_cma, .size = 2, .options = wire_options(2), .run = send_longer};
 
     if (wire_fixture_wires(wires) < WIRES_MAX)
         skip();
-    wire_fixture_run(&x, outcomes);
-    assert_string_equal(wire_first_fault(outcomes, 2), "");
+    assert_string_equal(wire_fixture_fault(&x), "");
 }
 
 static unsigned long attacher; /* who may read this process's memory, as the system was last told */
@@ -164,14 +162,12 @@ static int open_another(struct wire_party *p)
 TEST(two_wires_of_a_process_let_both_peers_attach)
 {
     const struct wire_ops *wires[WIRES_MAX];
-    struct wire_outcome outcomes[2];
     struct wire_fixture x = {
         .ops = &wire_cma, .size = 2, .options = wire_options(2), .run = open_another};
 
     if (wire_fixture_wires(wires) < WIRES_MAX)
         skip();
-    wire_fixture_run(&x, outcomes);
-    assert_string_equal(wire_first_fault(outcomes, 2), "");
+    assert_string_equal(wire_fixture_fault(&x), "");
     assert_true(attacher == 0);
 }
 
@@ -199,11 +195,9 @@ static int stream_of_shorts(struct wire_party *p)
 
 TEST(a_stream_of_short_messages_is_right)
 {
-    struct wire_outcome outcomes[2];
     struct wire_fixture x = {
         .ops = &wire_shm, .size = 2, .options = wire_options(2), .run = stream_of_shorts};
 
     x.options.message_most = 4096;
-    wire_fixture_run(&x, outcomes);
-    assert_string_equal(wire_first_fault(outcomes, 2), "");
+    assert_string_equal(wire_fixture_fault(&x), "");
 }

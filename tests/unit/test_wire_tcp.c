@@ -11,12 +11,6 @@
 
 #define STRANGERS 200
 
-static void run(struct wire_fixture *x, struct wire_outcome *outcomes)
-{
-    wire_fixture_run(x, outcomes);
-    assert_string_equal(wire_first_fault(outcomes, x->size), "");
-}
-
 static struct wire_party *party; /* join() knows its wire alone */
 
 static int remember(struct wire_party *p)
@@ -82,10 +76,9 @@ TEST(strangers_get_nothing)
                              .prepare = remember,
                              .run = look_at_strangers,
                              .arg = &t};
-    struct wire_outcome outcomes[2];
 
     ops.join = join_among_strangers;
-    run(&x, outcomes);
+    assert_string_equal(wire_fixture_fault(&x), "");
 }
 
 /* Rank 1 was told where a stranger listens, who answers with something else. */
@@ -159,7 +152,6 @@ static int tell(struct wire_party *p)
 TEST(the_path_is_told_whatever_names_it)
 {
     static const char *const devices[] = {NULL, "lo", "127.0.0.7"};
-    struct wire_outcome outcomes[3];
 
     for (size_t i = 0; i < sizeof(devices) / sizeof(*devices); i++) {
         struct wire_traffic t = {
@@ -167,7 +159,7 @@ TEST(the_path_is_told_whatever_names_it)
         struct wire_fixture x = {
             .ops = &wire_tcp, .size = 3, .options = wire_options(3), .run = tell, .arg = &t};
         x.options.device = devices[i];
-        run(&x, outcomes);
+        assert_string_equal(wire_fixture_fault(&x), "");
     }
 }
 

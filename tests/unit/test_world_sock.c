@@ -62,7 +62,8 @@ static void come_and_leave(const struct joiner *j, uint16_t port)
     uint8_t left[8];
 
     world_self(&h.member);
-    if (meet_connect(&to, &c, error, sizeof(error)) || world_hello_send(c, &h) ||
+    if (meet_connect(&to, &c, error, sizeof(error)) ||
+        channel_send(c, WORLD_HELLO, &h, sizeof(h)) ||
         world_expect(c, WORLD_ACCEPTED, left, sizeof(left), 9 * SECOND_NS, NULL, error,
                      sizeof(error)))
         _exit(1);

@@ -192,7 +192,6 @@ static void twisted_stop(struct wire *f)
 }
 
 const struct wire_ops twisted_ops = {.name = "twisted",
-                                     .help = "for tests",
                                      .ways = WIRE_CAN(WIRE_YIELD),
                                      .open = twisted_start,
                                      .link = twisted_link,

@@ -11,8 +11,9 @@
 
 #include "core/clock.h"
 
-#define UNTIL_NS 20000000000u
-#define WAIT_NS  60000000000u /* for a rank's outcome */
+#define UNTIL_NS  20000000000u
+#define RANKS_MAX 8
+#define WAIT_NS   60000000000u /* for a rank's outcome */
 
 enum { ADDRESSES = 0x4601, OUTCOME, MEET };
 
@@ -225,6 +226,14 @@ int wire_fixture_run(const struct wire_fixture *x, struct wire_outcome *outcomes
         if (outcomes[i].rc)
             return outcomes[i].rc;
     return 0;
+}
+
+const char *wire_fixture_fault(const struct wire_fixture *x)
+{
+    static struct wire_outcome outcomes[RANKS_MAX];
+
+    wire_fixture_run(x, outcomes);
+    return wire_first_fault(outcomes, x->size);
 }
 
 /* Cross-memory attach may be refused. */

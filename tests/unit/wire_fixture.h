@@ -3,9 +3,7 @@
  * N processes of a world with a wire that links each two of them, for tests of any wire:
  *
  *   struct wire_fixture x = {.ops = &wire_tcp, .size = 3, .options = wire_options(), .run = all_to_all, .arg = &plan};
- *   struct wire_outcome outcomes[3];
- *   wire_fixture_run(&x, outcomes);
- *   assert_string_equal(wire_first_fault(outcomes, 3), "");
+ *   assert_string_equal(wire_fixture_fault(&x), "");
  *
  * Rank 0 is the test itself, the others are its children, where no assert may be used: run() returns 0 or wire_fault().
  */
@@ -41,7 +39,8 @@ struct wire_options wire_options(unsigned ranks);
 
 /* 0 where every rank's outcome is; else the first fault's rc. An outcome of a rank that died says so. */
 int wire_fixture_run(const struct wire_fixture *x, struct wire_outcome *outcomes);
-/* "": none; else "rank 2: ..." */
+/* The same: "", or the first fault, "rank 2: ...", as wire_first_fault() tells it of outcomes. */
+const char *wire_fixture_fault(const struct wire_fixture *x);
 const char *wire_first_fault(const struct wire_outcome *outcomes, unsigned size);
 
 /* Keeps the sentence and returns err. */

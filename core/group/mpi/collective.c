@@ -654,12 +654,6 @@ static int open_collective(struct mpi_collective **out, const struct mpi_setup *
     return 0;
 }
 
-static void close_collective(struct mpi_collective *c)
-{
-    if (c)
-        release(c);
-}
-
 /* Out of place, MPI_Bcast leaves the root's result to the root. */
 static int finish_local(struct mpi_collective *c, const struct mpi_call *call, char *error,
                         size_t len)
@@ -863,7 +857,7 @@ static void tell(const struct mpi_collective *c, struct mpi_given *told)
 const struct mpi_collectives mpi_collectives = {
     .most = most,
     .open = open_collective,
-    .close = close_collective,
+    .close = release,
     .run = run,
     .start = start,
     .barrier = barrier,

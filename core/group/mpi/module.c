@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MPI as a way to find each other and to exchange control messages: see core/group/mpi.h. */
+/* MPI as a way to find each other: see core/group/mpi.h. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <mpi.h>
@@ -278,7 +278,7 @@ static int receive_message(unsigned rank, void *data, size_t size, size_t *n, ui
     for (unsigned turns = 0; !there; turns++) {
         CHECK(MPI_Iprobe, (int)rank, TAG, MPI_COMM_WORLD, &there, &status);
         if (!there && clock_now_ns() >= until_ns)
-            return until_ns ? -ETIMEDOUT : -EAGAIN;
+            return -ETIMEDOUT;
         if (!there)
             turn(turns);
     }

@@ -27,7 +27,7 @@ static bool connects(const struct wire_link *l)
 {
     const struct wire *w = l->worker->wire;
 
-    return rdma_of(w)->core->rank(w->world) > l->peer;
+    return w->world->rank > l->peer;
 }
 
 static int create_id(struct wire *w, struct rdma_cm_id **id)
@@ -178,7 +178,7 @@ static int connect_one(struct rdma_queue *q)
     struct wire *w = rdma_wire_of(q);
     const struct rdma_core *core = rdma_of(w)->core;
     struct sockaddr_storage own = q->rail->address, to = {0};
-    struct request request = {.from = core->rank(w->world), .number = q->link->number};
+    struct request request = {.from = w->world->rank, .number = q->link->number};
     struct rdma_conn_param param = parameters(q);
     int err = create_id(w, &q->id);
 
@@ -222,7 +222,7 @@ static struct rdma_queue *claimed(struct wire *w, const struct rdma_cm_event *ev
     if (!event->param.conn.private_data || event->param.conn.private_data_len < sizeof(request))
         return NULL;
     memcpy(&request, event->param.conn.private_data, sizeof(request));
-    core->token(w->world, request.from, core->rank(w->world), request.number, token);
+    core->token(w->world, request.from, w->world->rank, request.number, token);
     if (!same(token, request.token, sizeof(token)))
         return NULL;
     for (unsigned i = 0; i < w->n_links; i++) {

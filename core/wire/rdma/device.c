@@ -178,8 +178,7 @@ static int rdma_gid_choose(struct wire *w, struct rdma_rail *rail,
     return 0;
 }
 
-/* How the port is addressed; fills in gid, gid_index, protocol, vlan and address. `own`:
- * the channel's address at this end. RoCE, or InfiniBand without LIDs */
+/* RoCE, or InfiniBand without LIDs. */
 static bool rdma_gid_in_use(const struct rdma_rail *rail)
 {
     return rail->protocol != NIC_IWARP &&

@@ -456,7 +456,6 @@ void rdma_messages_link(struct rdma_queue *q)
 
 const struct wire_ops rdma_message_ops = {
     .name = "rdma",
-    .help = "RDMA verbs: writes with immediate data into what the receiver opened for them",
     .ways = WIRE_CAN(WIRE_YIELD),
     .memory = rdma_memory_add,
     .link = rdma_link,

@@ -69,9 +69,6 @@ int rdma_sysfs_node(const struct rdma_rail *rail)
     return *read_line(rail, "device/numa_node", text, sizeof(text)) ? atoi(text) : -1;
 }
 
-/* Sums of hw_counters by rdma_counter_names, of the port, whoever uses it; UINT64_MAX: not told,
- * or told too seldom. Waits for figures of now, 10 ms where the kernel is as it comes, 200 ms at
- * most. */
 static const char *const rdma_counter_names[RDMA_COUNTERS] = {
     "retransmits", "rnr naks", "out of sequence", "congestion notices"};
 
@@ -221,7 +218,7 @@ static int open_wire(struct wire *w, const struct rdma_core *core)
 
     w->ops = w->options.windows ? &rdma_window_ops : &rdma_message_ops;
     r->core = core;
-    r->own = core->member(w->world, core->rank(w->world))->address;
+    r->own = w->world->members[w->world->rank].address;
     r->queues = xcalloc(w->options.links_most, sizeof(*r->queues));
     if (!w->options.windows)
         return open_messages(w);

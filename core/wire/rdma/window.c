@@ -775,10 +775,9 @@ static int wait_greetings(struct wire *w, bool out)
 
 int rdma_window_greet(struct wire *w)
 {
-    const struct rdma *r = rdma_of(w);
     int err = 0;
 
-    if (r->core->rank(w->world) < w->links[0].peer) /* first hear, then speak */
+    if (w->world->rank < w->links[0].peer) /* first hear, then speak */
         err = wait_greetings(w, false);
     for (unsigned i = 0; i < w->n_links && !err; i++)
         err = window_word(&w->links[i]);
@@ -790,7 +789,6 @@ int rdma_window_greet(struct wire *w)
 
 const struct wire_ops rdma_window_ops = {
     .name = "rdma",
-    .help = "RDMA verbs: of messages that lie in one place, by the verb that is asked for",
     .ways = WIRE_CAN(WIRE_POLL) | WIRE_CAN(WIRE_EVENTS),
     .windows = true,
     .memory = rdma_memory_add,

@@ -163,53 +163,16 @@ static int take_device(struct wire *w, const struct ifaddrs *all, const char *te
     return err;
 }
 
-/* An IPv4 peer of a socket that takes both families shows as IPv6. */
-static void unmap(struct sockaddr_storage *a)
-{
-    struct sockaddr_in6 six;
-    struct sockaddr_in four = {.sin_family = AF_INET};
-
-    memcpy(&six, a, sizeof(six));
-    if (a->ss_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&six.sin6_addr))
-        return;
-    memcpy(&four.sin_addr, (const char *)&six.sin6_addr + 12, 4);
-    memset(a, 0, sizeof(*a));
-    memcpy(a, &four, sizeof(four));
-}
-
-/* Where the world has no addresses, the one interface that leads elsewhere. */
-static int take_only(struct wire *w, const struct ifaddrs *all, bool same_machine)
-{
-    const struct ifaddrs *only = NULL;
-    char names[160];
-
-    for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
-        if (!is_ip(i->ifa_addr) || !(i->ifa_flags & IFF_UP) || i->ifa_flags & IFF_LOOPBACK)
-            continue;
-        if (only && strcmp(only->ifa_name, i->ifa_name) != 0)
-            return wire_fail(w, -ENODEV, "which network is meant is not clear: name one of %s",
-                             list_interfaces(all, names, sizeof(names)));
-        only = i;
-    }
-    if (same_machine || !only)
-        return take_device(w, all, "127.0.0.1", 0);
-    return take_interface(w, all, only->ifa_name, 0);
-}
-
 /* As the world has them. Between two addresses of one machine that is the loopback interface,
  * whatever interface has the addresses. */
-static int take_chosen(struct wire *w, const struct ifaddrs *all, bool known,
-                       const struct sockaddr_storage *own, const struct sockaddr_storage *peer,
-                       bool same_machine)
+static int take_chosen(struct wire *w, const struct ifaddrs *all, const struct tcp_route *route)
 {
-    const struct sockaddr *a = (const struct sockaddr *)own;
-    const struct ifaddrs *owner = known ? owner_of(all, a) : NULL;
+    const struct sockaddr *a = (const struct sockaddr *)&route->own;
+    const struct ifaddrs *owner = owner_of(all, a);
 
-    if (!known)
-        return take_only(w, all, same_machine);
     if (!owner)
         return no_owner(w, all, a);
-    if (owner_of(all, (const struct sockaddr *)peer))
+    if (owner_of(all, (const struct sockaddr *)&route->peer))
         for (const struct ifaddrs *i = all; i; i = i->ifa_next)
             if (i->ifa_flags & IFF_LOOPBACK)
                 return take(w, a, i->ifa_name, false);
@@ -232,22 +195,16 @@ static uint32_t mtu_of(const char *interface)
 
 static int take_all(struct wire *w, const struct ifaddrs *all, const struct tcp_route *route)
 {
-    struct sockaddr_storage own = route->own, peer = route->peer;
-    bool known = own.ss_family != AF_UNSPEC;
     char list[128], *rest = NULL;
     int err = 0;
 
-    if (known) {
-        unmap(&own);
-        unmap(&peer);
-    }
     if (!route->devices[0])
-        return take_chosen(w, all, known, &own, &peer, route->same_machine);
+        return take_chosen(w, all, route);
     if (strlen(route->devices) >= sizeof(list))
         return wire_fail(w, -EINVAL, "'%.80s' is no interface", route->devices);
     snprintf(list, sizeof(list), "%s", route->devices);
     for (char *one = strtok_r(list, "+", &rest); one && !err; one = strtok_r(NULL, "+", &rest))
-        err = take_device(w, all, one, known ? own.ss_family : 0);
+        err = take_device(w, all, one, route->own.ss_family);
     return err;
 }
 

@@ -509,10 +509,8 @@ static int tcp_rails(struct wire *w, unsigned rank)
                                    .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     const struct world_member *own = world_member(w->world, world_rank(w->world));
     const struct world_member *peer = world_member(w->world, rank);
-    struct tcp_route route = {.devices = w->options.device,
-                              .own = own->address,
-                              .peer = peer->address,
-                              .same_machine = own->node == peer->node};
+    struct tcp_route route = {
+        .devices = w->options.device, .own = own->address, .peer = peer->address};
     struct tcp *t = tcp_of(w);
     bool near = tcp_is_near(w, rank);
 
@@ -643,7 +641,6 @@ static int tcp_rail(struct wire *w, struct nic_rail *rail)
 
 const struct wire_ops wire_tcp = {
     .name = "tcp",
-    .help = "TCP over any network",
     .ways =
         WIRE_CAN(WIRE_YIELD) | WIRE_CAN(WIRE_POLL) | WIRE_CAN(WIRE_BLOCK) | WIRE_CAN(WIRE_EVENTS),
     .streams = true,

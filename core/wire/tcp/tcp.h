@@ -117,11 +117,10 @@ static inline struct tcp_worker *tcp_worker_of(const struct wire_worker *k)
 }
 
 /* address.c: adds rails to w->rails and tcp_of(w)->rails: where `devices` ("": chosen) lead to
- * `peer` from `own` (AF_UNSPEC: not known). 0 or wire_fail(). */
+ * `peer` from `own`. 0 or wire_fail(). */
 struct tcp_route {
     const char *devices;
-    struct sockaddr_storage own, peer;
-    bool same_machine;
+    struct sockaddr_storage own, peer; /* as a world has them */
 };
 int tcp_find_rails(struct wire *w, const struct tcp_route *route);
 void tcp_backends(backend_say_fn *say, void *arg);

@@ -238,7 +238,10 @@ static size_t add_place(struct comparisons *q, struct places *p, size_t place, d
         else if (is_others(p, i, place) && seen++ * most / n_others == taken)
             runs[taken++] = p->runs[i];
     }
-    return add(q, first, runs, most, n_own, margin);
+    size_t number = add(q, first, runs, most, n_own, margin);
+    if (number != COMPARISON_NONE)
+        q->all[number].peers = peers;
+    return number;
 }
 
 void comparisons_add_group(struct comparisons *q, const struct comparison_group *group,

@@ -45,6 +45,7 @@ struct comparison {
     size_t run;
     const struct report_case *c; /* of its own side; of several the first */
     size_t n_own, group;         /* cases of its own side; those of a group have one number */
+    size_t peers;                /* of links: the other ends of its own side's; else 0 */
     double margin;
     /* What comparisons_decide() fills in. The ratio is of the own side to the other, turned round so
      * that below 1 is worse; NaN: not known */

@@ -329,17 +329,6 @@ void matrices_ask(struct comparisons *q, struct matrices *all)
         ask_one(q, &all->all[i]);
 }
 
-/* Other hosts that its links of this way go to, or come from. */
-static size_t count_links(const struct matrix *m, size_t host, enum links_way way)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < m->n; i++)
-        n += (way != LINKS_TO && matrix_has_value(&m->cells[host * m->n + i])) ||
-             (way != LINKS_FROM && matrix_has_value(&m->cells[i * m->n + host]));
-    return n;
-}
-
 static void judge_one(const struct comparisons *q, struct matrix *m)
 {
     m->slow_hosts = pool_alloc(&q->r->pool, m->n, sizeof(*m->slow_hosts));
@@ -351,7 +340,7 @@ static void judge_one(const struct comparisons *q, struct matrix *m)
             if (!k || !k->slow)
                 continue;
             m->slow_hosts[m->n_slow_hosts++] =
-                (struct slow_host){host, (enum links_way)way, count_links(m, host, way), k};
+                (struct slow_host){host, (enum links_way)way, k};
             break;
         }
     for (size_t i = 0; i < m->n * m->n; i++) {

@@ -61,30 +61,6 @@ void page_figure(const struct page *page, size_t i)
     fputs("</p>\n</figure>\n", out);
 }
 
-/* Lines in place of plots. */
-static void write_words(const struct page *page)
-{
-    static const struct document_column columns[] = {
-        {.name = "benchmark"}, {.name = "metric"}, {.name = "of"}, {.name = "value"}};
-    const struct figures *figures = page->figures;
-    struct document *d = document_new(&page->r->pool);
-
-    if (!figures->n_words)
-        return;
-    document_heading(d, 3, "Not drawn: one case alone, or 0 everywhere", "");
-    struct document_table *t = document_table(d, columns, sizeof(columns) / sizeof(*columns));
-    for (size_t i = 0; i < figures->n_words; i++) {
-        const struct figure_word *w = &figures->words[i];
-        struct cell *cells = document_row(t);
-
-        cells[0] = cell_text(w->bench->name);
-        cells[1] = cell_text(w->metric);
-        cells[2] = cell_text(*w->subtitle ? w->subtitle : "all cases");
-        cells[3] = cell_text(w->value);
-    }
-    document_write_html(d, page->out);
-}
-
 void page_plots(const struct page *page)
 {
     const struct figures *figures = page->figures;
@@ -95,9 +71,9 @@ void page_plots(const struct page *page)
     for (size_t i = 0; i < figures->n; i++)
         n += figures->all[i].place == FIGURE_AMONG_PLOTS;
     fputs("<section id='plots'>\n<h2>Plots</h2>\n", out);
-    if (!n && !figures->n_words)
+    if (!n)
         fputs("<p>There are no two values of one metric to draw.</p>\n", out);
-    else if (n)
+    else
         fputs("<p>The bar through a point is its interval. <span class='on-screen'>Point at a "
               "line for its name.</span></p>\n",
               out);
@@ -115,6 +91,5 @@ void page_plots(const struct page *page)
         fputs("</div>\n", out);
     if (*figures->left_out && *bench)
         html_print(out, "<p class='missing'>%s.</p>\n", figures->left_out);
-    write_words(page);
     fputs("</section>\n", out);
 }

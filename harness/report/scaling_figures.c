@@ -133,8 +133,6 @@ void drawing_add_overlays(struct figure_drawing *d)
 /* The marked cases, in one plot. */
 static void draw(struct group *g, const bool *in, size_t before, struct figures *out)
 {
-    struct figure_word word;
-
     if (out->n == FIGURES_MAX || out->n - before >= SCALING_PLOTS_MAX)
         return;
     g->cases = pool_alloc(&g->r->pool, g->bench->n_cases, sizeof(*g->cases));
@@ -148,7 +146,7 @@ static void draw(struct group *g, const bool *in, size_t before, struct figures 
     g->gpu_drawn = "";
     group_plan(g);
     if (!g->x || strcmp(g->bench->params[g->x->param], g->hint->x) != 0 ||
-        figure_make(g, 0, out->n - before + 1, &out->all[out->n], &word) != FIGURE_PLOT)
+        !figure_make(g, 0, out->n - before + 1, &out->all[out->n]))
         return;
     struct figure *f = &out->all[out->n++];
     f->plot.title = pool_text(&g->r->pool, "%s %s over %s: %s", g->bench->name, g->metric,

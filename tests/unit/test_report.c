@@ -387,8 +387,8 @@ static void an_unknown_benchmark_is_reported(void **state)
     assert_true(plot->x_log);
 }
 
-/* 13 lines and more are too many for one plot: the parameter with the fewest values makes plots, and one of a case alone is a
- * line of text. */
+/* 13 lines and more are too many for one plot: the parameter with the fewest values makes plots, but none of a
+ * case alone. */
 static void too_many_lines_become_plots(void **state)
 {
     struct scene *s = *state;
@@ -401,12 +401,9 @@ static void too_many_lines_become_plots(void **state)
     write_odd(s, 12, 2, 4, 12 * 4 - 1);
     assert_int_equal(s->figures.n, 1);
     assert_int_equal(s->figures.all[0].plot.n_lines, 12);
-    assert_int_equal(s->figures.n_words, 1);
-    assert_string_equal(s->figures.words[0].value, "1.000 furlong/s");
-    assert_non_null(strstr(s->figures.words[0].subtitle, "depth 2"));
 }
 
-/* What is 0 in all cases is a line of text, and no plot; a missing value breaks a line. */
+/* What is 0 in all cases is no plot; a missing value breaks a line. */
 static void what_a_line_says_is_no_plot(void **state)
 {
     struct scene *s = *state;
@@ -426,8 +423,6 @@ static void what_a_line_says_is_no_plot(void **state)
     assert_int_equal(s->figures.all[0].plot.lines[0].n, 3);
     assert_true(isnan(s->figures.all[0].plot.lines[0].points[1].y));
     assert_string_equal(s->figures.all[1].plot.name, "net-losses");
-    assert_int_equal(s->figures.n_words, 1);
-    assert_string_equal(s->figures.words[0].metric, "retransmits");
 }
 
 static void square_products_have_an_axis_and_shapes_a_list(void **state)

@@ -256,8 +256,8 @@ bool figure_make(const struct group *g, size_t facet, size_t number, struct figu
     else
         drawing_add_categories(&d);
     bool zero = d.low == 0 && d.high == 0;
-    if (isnan(d.high) || (g->place == FIGURE_AMONG_PLOTS ? zero || count_values(&d) < 2
-                                                         : f->plot.n_ticks < 2))
+    if (isnan(d.high) ||
+        (g->place == FIGURE_AMONG_PLOTS ? zero || count_values(&d) < 2 : f->plot.n_ticks < 2))
         return false;
     if (g->overlays)
         drawing_add_overlays(&d);

@@ -339,8 +339,7 @@ static void judge_one(const struct comparisons *q, struct matrix *m)
 
             if (!k || !k->slow)
                 continue;
-            m->slow_hosts[m->n_slow_hosts++] =
-                (struct slow_host){host, (enum links_way)way, k};
+            m->slow_hosts[m->n_slow_hosts++] = (struct slow_host){host, (enum links_way)way, k};
             break;
         }
     for (size_t i = 0; i < m->n * m->n; i++) {

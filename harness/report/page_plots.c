@@ -5,57 +5,18 @@
 #include "harness/document/html.h"
 #include "harness/report/page.h"
 
-static const char *origin_of_run(const struct figure *f, size_t run)
-{
-    const char *origin = "";
-
-    for (size_t i = 0; i < f->plot.n_lines && !*origin; i++)
-        if (f->lines[i].run == run)
-            origin = f->lines[i].origin;
-    return origin;
-}
-
-/* The legend of two runs: each series once, and how the runs differ. */
-static void make_keys_of_two(const struct page *page, const struct figure *f, struct plot *plot)
-{
-    struct plot_key *keys = pool_alloc(&page->r->pool, plot->n_lines + 2, sizeof(*keys));
-    bool seen[2] = {false, false};
-
-    plot->keys = keys;
-    for (size_t i = 0; i < plot->n_lines; i++) {
-        bool again = i && plot->lines[i - 1].colour == plot->lines[i].colour;
-
-        if (*f->lines[i].series && !again)
-            keys[plot->n_keys++] = (struct plot_key){.line = i, .label = f->lines[i].series};
-    }
-    for (size_t i = 0; i < plot->n_lines; i++) {
-        size_t run = f->lines[i].run;
-
-        if (!seen[run])
-            keys[plot->n_keys++] =
-                (struct plot_key){.line = i,
-                                  .label = pool_text(&page->r->pool, "%s%s", page->r->names[run],
-                                                     origin_of_run(f, run)),
-                                  .colourless = true};
-        seen[run] = true;
-    }
-}
-
 void page_figure(const struct page *page, size_t i)
 {
     const struct figure *f = &page->figures->all[i];
-    struct plot plot = f->plot;
+    const struct plot *plot = &f->plot;
     FILE *out = page->out;
 
-    if (page->r->n_runs == 2 && !plot.categories && plot.n_lines > 1 &&
-        f->place == FIGURE_AMONG_PLOTS)
-        make_keys_of_two(page, f, &plot);
     html_print(out, "<figure id='plot-%s'>\n<figcaption><b>%s</b> <span>%s</span></figcaption>\n",
-               plot.name, plot.categories ? plot.x_label : plot.y_label, f->subtitle);
-    plot_write_html(&page->r->pool, &plot, out);
+               plot->name, plot->categories ? plot->x_label : plot->y_label, f->subtitle);
+    plot_write_html(&page->r->pool, plot, out);
     fputs("<p class='note'>", out);
-    if (plot.watermark)
-        html_print(out, "<span class='badge'>%s</span> ", plot.watermark);
+    if (plot->watermark)
+        html_print(out, "<span class='badge'>%s</span> ", plot->watermark);
     if (*f->note)
         html_print(out, "%s.", f->note);
     fputs("</p>\n</figure>\n", out);

@@ -576,7 +576,7 @@ static int make_page(const struct fake_run *f, char *error, size_t len)
 {
     const char *paths[] = {f->path};
 
-    return report_make(paths, 1, NULL, error, len);
+    return report_make(paths, 1, NULL, NULL, false, error, len);
 }
 
 #define HOSTILE "</script><script>alert(1)</script>\"'`touch /tmp/plumb-test-pwned`<img src=x>&"

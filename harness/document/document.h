@@ -33,17 +33,9 @@ void document_heading(struct document *d, unsigned level, const char *text, cons
 void document_paragraph(struct document *d, const char *text);
 
 /* One line of an answer: "Trust   D   ...". Answers that follow each other are aligned. word may be
- * "".
- *
- * A terminal shows DOCUMENT_ANSWER_LINES lines of answers that follow each other. Where they take
- * more, asides leave their lines, then further lines, then commands. They stand under the notes, or
- * at the end. */
-#define DOCUMENT_ANSWER_LINES 12
+ * "". */
 void document_answer(struct document *d, const char *label, const char *word, enum tone tone,
                      const char *text);
-/* The last answer goes on in its line: " (", "3 of 4 cases", ")". */
-void document_answer_aside(struct document *d, const char *before, const char *aside,
-                           const char *after);
 /* A further line of the last answer. command: what is to be typed, or "". */
 void document_answer_more(struct document *d, const char *text, const char *command);
 

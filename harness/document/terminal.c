@@ -15,17 +15,10 @@
 #define GAP  2 /* blanks between columns */
 #define HANG 2 /* what goes on in the next line */
 
-/* An aside (its block) or a further line of an answer that stands under the notes. */
-struct moved {
-    struct moved *next;
-    const void *part;
-};
-
 struct pen {
     FILE *out;
     struct pool *pool;
     struct document_terminal at;
-    struct moved *moved;
 };
 
 /* ---- texts */
@@ -348,15 +341,6 @@ static size_t label_width(const struct pen *p, const struct block *first)
     return width + GAP;
 }
 
-static bool is_moved(const struct pen *p, const void *part)
-{
-    const struct moved *m = p->moved;
-
-    while (m && m->part != part)
-        m = m->next;
-    return m;
-}
-
 static const char *line_text(const struct pen *p, const struct answer_line *line)
 {
     return *line->command ? pool_text(p->pool, "%s: %s", line->text, line->command) : line->text;
@@ -365,7 +349,7 @@ static const char *line_text(const struct pen *p, const struct answer_line *line
 static void print_answer(const struct pen *p, const struct block *b, size_t width)
 {
     const char *label = clean(p, b->label), *word = clean(p, b->word);
-    const char *text = clean(p, is_moved(p, b) ? b->text : answer_text(p->pool, b));
+    const char *text = clean(p, b->text);
     size_t at = width;
 
     fprintf(p->out, p->at.colour ? "\033[1m%s\033[0m" : "%s", label);
@@ -377,102 +361,9 @@ static void print_answer(const struct pen *p, const struct block *b, size_t widt
     }
     flow(p, text, at, width);
     for (const struct answer_line *line = b->lines; line; line = line->next) {
-        if (is_moved(p, line))
-            continue;
         blanks(p, width);
         flow(p, clean(p, line_text(p, line)), width, width + HANG);
     }
-}
-
-/* How many lines the answers take that follow each other. */
-static size_t answer_lines(const struct pen *p, const struct block *first, size_t width)
-{
-    struct pen to_text = *p;
-    char *text = NULL;
-    size_t len, lines = 0;
-
-    to_text.out = open_memstream(&text, &len);
-    if (!to_text.out)
-        alloc_fail(BUFSIZ);
-    for (const struct block *b = first; b && b->kind == BLOCK_ANSWER; b = b->next)
-        print_answer(&to_text, b, width);
-    fclose(to_text.out);
-    for (const char *c = text; *c; c++)
-        lines += *c == '\n';
-    free(text);
-    return lines;
-}
-
-/* Puts the part under the notes where the answers are too long; false if that is no use. */
-static bool move(struct pen *p, const struct block *first, size_t width, const void *part)
-{
-    size_t lines = answer_lines(p, first, width);
-
-    if (lines <= DOCUMENT_ANSWER_LINES)
-        return false;
-    struct moved *m = pool_alloc(p->pool, 1, sizeof(*m));
-    *m = (struct moved){p->moved, part};
-    p->moved = m;
-    if (answer_lines(p, first, width) < lines)
-        return true;
-    p->moved = m->next;
-    return false;
-}
-
-/* The last line of these answers that is still there, with a command or without one; or NULL. */
-static const struct answer_line *last_line(const struct pen *p, const struct block *first,
-                                           bool is_command)
-{
-    const struct answer_line *last = NULL;
-
-    for (const struct block *b = first; b && b->kind == BLOCK_ANSWER; b = b->next)
-        for (const struct answer_line *line = b->lines; line; line = line->next)
-            if (!*line->command == !is_command && !is_moved(p, line))
-                last = line;
-    return last;
-}
-
-static void fit_answers(struct pen *p, const struct block *first, size_t width)
-{
-    const struct answer_line *line;
-
-    for (const struct block *b = first; b && b->kind == BLOCK_ANSWER; b = b->next)
-        if (*b->aside)
-            move(p, first, width, b);
-    for (int command = 0; command < 2; command++)
-        do
-            line = last_line(p, first, command);
-        while (line && move(p, first, width, line));
-}
-
-static void print_moved_part(const struct pen *p, const char *heading, const struct block *b,
-                             const char *text)
-{
-    fputs("- ", p->out);
-    flow(p,
-         clean(p, pool_text(p->pool, "%s%s%s: %s", heading, *heading ? ", " : "", b->label, text)),
-         HANG, HANG);
-}
-
-/* What did not fit into the answers of these blocks. */
-static void print_moved(struct pen *p, const struct document *d)
-{
-    const char *heading = "";
-
-    if (p->moved)
-        fputc('\n', p->out);
-    for (const struct block *b = p->moved ? d->blocks : NULL; b; b = b->next) {
-        if (b->kind == BLOCK_HEADING)
-            heading = b->text;
-        if (b->kind != BLOCK_ANSWER)
-            continue;
-        if (is_moved(p, b))
-            print_moved_part(p, heading, b, b->aside);
-        for (const struct answer_line *line = b->lines; line; line = line->next)
-            if (is_moved(p, line))
-                print_moved_part(p, heading, b, line_text(p, line));
-    }
-    p->moved = NULL;
 }
 
 static void print_notes(const struct pen *p, const struct block *b)
@@ -601,35 +492,25 @@ static bool same_group(const struct block *a, const struct block *b)
     return a->kind == b->kind && (a->kind == BLOCK_ANSWER || a->kind == BLOCK_ITEM);
 }
 
-static void print_blocks(const struct pen *outer, const struct document *d)
+static void print_blocks(const struct pen *p, const struct document *d)
 {
-    struct pen pen = *outer, *p = &pen;
     const struct block *above = NULL;
     size_t answers = 0;
-    bool in_list = false; /* items of answers were above */
-
-    p->moved = NULL;
 
     for (const struct block *b = d->blocks; b; above = b, b = b->next) {
         if (above && !same_group(above, b) && above->kind != BLOCK_HEADING &&
-            !(in_list && b->kind == BLOCK_ITEM) &&
             !(above->kind == BLOCK_FIGURE && above->plot->in_a_row && b->kind == BLOCK_ITEM))
             fputc('\n', p->out);
-        if (b->kind == BLOCK_ANSWER && !(above && same_group(above, b))) {
+        if (b->kind == BLOCK_ANSWER && !(above && same_group(above, b)))
             answers = label_width(p, b);
-            fit_answers(p, b, answers);
-        }
         print_block(p, b, answers);
-        in_list = b->kind == BLOCK_NOTES && p->moved;
-        if (b->kind == BLOCK_NOTES || !b->next)
-            print_moved(p, d);
     }
 }
 
 int document_write_terminal(const struct document *d, const struct document_terminal *terminal,
                             FILE *out)
 {
-    struct pen p = {out, d->pool, *terminal, NULL};
+    struct pen p = {out, d->pool, *terminal};
 
     if (p.at.width < DOCUMENT_WIDTH_LEAST)
         p.at.width = DOCUMENT_WIDTH_LEAST;

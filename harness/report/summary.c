@@ -220,11 +220,8 @@ static void answer_run(const struct scene *s)
         text = pool_text(s->pool, "%s (%s)", text, kind);
     times = show_joined(s->pool, started(s, run->meta), launches_text(s, &n));
     times = show_joined(s->pool, times, shared_text(s, run));
-    if (n.open || n.failed)
-        text = show_joined(s->pool, text, times);
-    document_answer(s->d, "Run", n.open ? "incomplete" : "", n.open ? TONE_LOW : TONE_NONE, text);
-    if (!n.open && !n.failed)
-        document_answer_aside(s->d, ", ", times, "");
+    document_answer(s->d, "Run", n.open ? "incomplete" : "", n.open ? TONE_LOW : TONE_NONE,
+                    show_joined(s->pool, text, times));
     if (n.open)
         document_answer_more(s->d, "to go on",
                              pool_text(s->pool, "plumb run --resume %s", run->path));
@@ -382,9 +379,9 @@ static const char *weakness(const struct scene *s, size_t i)
     if (at->verdict.machine_changed)
         return pool_text(s->pool, "%s; the machine itself changed between launches (note %zu)",
                          text, document_note(s->d, at->verdict.machine_changed));
-    return !*at->verdict.range && isnan(at->point->low)
-               ? pool_text(s->pool, "%s in a single launch", text)
-               : text;
+    if (*at->verdict.range)
+        return pool_text(s->pool, "%s (%s)", text, at->verdict.range);
+    return isnan(at->point->low) ? pool_text(s->pool, "%s in a single launch", text) : text;
 }
 
 /* What its rows say is amiss, but not how wide their intervals are: that makes nothing low. */
@@ -425,11 +422,8 @@ static void answer_weakest(const struct scene *s)
         document_answer(
             s->d, "Weakest", "slow", TONE_LOW,
             pool_text(s->pool, "%s: %s", test_name(s, i), shortened(s, at->verdict.look)));
-    else {
+    else
         document_answer(s->d, "Weakest", at->verdict.word, at->verdict.tone, weakness(s, i));
-        if (!at->verdict.machine_changed) /* the interval is of no one machine */
-            document_answer_aside(s->d, " (", at->verdict.range, ")");
-    }
     if (any_failed(s)) /* that comes first */
         return;
     why = weak_why(s, &s->h->all[i]);
@@ -604,10 +598,11 @@ static const char *answer_text(const struct scene *s)
 static void answer_health(const struct scene *s)
 {
     size_t others = count_where(s, is_without_limit);
+    const char *text = answer_text(s);
 
-    document_answer(s->d, "Answer", "", TONE_NONE, answer_text(s));
     if (others && count_where(s, is_judged) && !is_of_jobs(s))
-        document_answer_aside(s->d, ", ", pool_text(s->pool, "%zu not judged", others), "");
+        text = pool_text(s->pool, "%s, %zu not judged", text, others);
+    document_answer(s->d, "Answer", "", TONE_NONE, text);
 }
 
 static const char *more(const struct scene *s, const char *text, const char *what, const char *list)

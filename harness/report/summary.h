@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What every output of a run begins with, so that one screen answers: is it healthy, what was measured, how far it
- * can be trusted, which part is weakest and what to do, what is healthy, what is not known. At most
- * twelve lines of 80 columns. Then one table, and remarks as numbered notes under it.
+ * can be trusted, which part is weakest and what to do, what is healthy, what is not known. Then one
+ * table, and remarks as numbered notes under it.
  *
  * Only what was measured on this machine is called weak or healthy.
  */

@@ -64,10 +64,10 @@ struct comparisons {
     struct report *r;
     struct comparison *all;
     struct decide_case *cases; /* of the same numbers */
-    size_t n, room;
+    size_t n;
     size_t groups;
     struct comparison_topic *topics;
-    size_t n_topics, topics_room;
+    size_t n_topics;
 };
 
 /* What is added from here on is one topic of a benchmark in a run. about: what tells it from others,

@@ -82,19 +82,13 @@ static void ask_rule(struct report *r, struct comparisons *q, struct contrasts *
             continue;
         at.change = at.other->points[run].value / at.base->points[run].value - 1;
         at.comparison = comparisons_add(q, at.other, at.base, CONTRAST_MARGIN);
-        out->all[out->n++] = at;
+        *POOL_ADD(&r->pool, out->all, out->n) = at;
     }
 }
 
 void contrasts_ask(struct report *r, struct comparisons *q, struct contrasts *out)
 {
-    size_t most = 0;
-
-    for (size_t i = 0; i < r->n_benches; i++)
-        for (const struct bench_contrast *rule = r->benches[i].described->contrasts; rule->title;
-             rule++)
-            most += r->benches[i].n_cases * r->n_runs;
-    *out = (struct contrasts){.all = pool_alloc(&r->pool, most, sizeof(*out->all))};
+    *out = (struct contrasts){.n = 0};
     for (size_t i = 0; i < r->n_benches; i++)
         for (const struct bench_contrast *rule = r->benches[i].described->contrasts; rule->title;
              rule++)

@@ -386,10 +386,9 @@ static bool is_quiet(const struct search *s)
 
 static void add_line(struct search *s, struct headlines *out, const char *pipe, const char *label)
 {
-    struct headline *h = &out->all[out->n];
-
     if (is_quiet(s))
         return;
+    struct headline line = {0}, *h = &line;
     h->runs = pool_alloc(&s->r->pool, s->r->n_runs, sizeof(*h->runs));
     h->pipe = pipe;
     h->label = label;
@@ -414,7 +413,7 @@ static void add_line(struct search *s, struct headlines *out, const char *pipe, 
         headline_remarks(s, out, i, run);
         verdict_lost_cases(&s->r->pool, &run->verdict, &run->lost);
     }
-    out->n++;
+    *POOL_ADD(&s->r->pool, out->all, out->n) = line;
 }
 
 static bool is_of_rule(const struct report_bench *b, size_t run, const struct report_case *c,
@@ -514,18 +513,14 @@ static void compare(struct report *r, struct headlines *out)
 
 void headlines_make(struct report *r, struct headlines *out)
 {
-    size_t most = 0, most_cases = 0;
+    size_t most_cases = 0;
 
-    for (size_t i = 0; i < r->n_benches; i++) {
-        most += (r->described.n_headlines + 1) * r->benches[i].n_cases;
+    for (size_t i = 0; i < r->n_benches; i++)
         most_cases = r->benches[i].n_cases > most_cases ? r->benches[i].n_cases : most_cases;
-    }
     struct search s = {.r = r,
                        .in = pool_alloc(&r->pool, most_cases, sizeof(*s.in)),
                        .at_in = pool_alloc(&r->pool, most_cases, sizeof(*s.at_in))};
-    *out = (struct headlines){.all = pool_alloc(&r->pool, most, sizeof(*out->all)),
-                              .missing = "",
-                              .no_gpu = why_no_gpu(r)};
+    *out = (struct headlines){.missing = "", .no_gpu = why_no_gpu(r)};
     compare(r, out);
     stragglers_make(r, &out->stragglers);
     make_all(r, out, &s);

@@ -232,23 +232,20 @@ static void make_one(struct report *r, const struct report_bench *b, size_t run,
 
 void matrices_make(struct report *r, struct matrices *out)
 {
-    size_t most = 0;
-
-    for (const struct report_bench *b = r->benches; b < r->benches + r->n_benches; b++)
-        most += b->n_cases * r->n_runs;
-    *out = (struct matrices){.all = pool_alloc(&r->pool, most, sizeof(*out->all))};
+    *out = (struct matrices){.n = 0};
     for (const struct report_bench *b = r->benches; b < r->benches + r->n_benches; b++)
         for (size_t run = 0; run < r->n_runs; run++) {
             struct case_groups groups = cases_group(&r->pool, b, run, is_in, NULL, what_it_is_of,
                                                     "source destination from to");
 
             for (size_t i = 0; i < groups.n; i++) {
-                struct matrix *m = &out->all[out->n];
+                struct matrix m;
 
                 if (!is_telling_size(b, run, groups.all[i].cases[0]))
                     continue;
-                make_one(r, b, run, &groups.all[i], m);
-                out->n += m->measured > 0 && (!m->hosts || m->n > 2);
+                make_one(r, b, run, &groups.all[i], &m);
+                if (m.measured > 0 && (!m.hosts || m.n > 2))
+                    *POOL_ADD(&r->pool, out->all, out->n) = m;
             }
         }
 }

@@ -136,36 +136,33 @@ static void add_of_bench(struct report *r, const struct report_bench *b, size_t 
 
     for (size_t i = 0; i < groups.n && out->n < STRAGGLERS_MAX; i++) {
         const struct report_case *c = groups.all[i].cases[0];
-        struct straggler *s = &out->all[out->n];
+        struct straggler s = {.bench = b,
+                              .run = run,
+                              .rank = report_param(b, c, "rank"),
+                              .host = report_param(b, c, "rank_host"),
+                              .each = report_param(b, c, "per_process")};
 
-        *s = (struct straggler){.bench = b,
-                                .run = run,
-                                .rank = report_param(b, c, "rank"),
-                                .host = report_param(b, c, "rank_host"),
-                                .each = report_param(b, c, "per_process")};
-        fill(s, &groups.all[i], scratch);
-        name(r, s);
-        out->n += s->cases > 0;
+        fill(&s, &groups.all[i], scratch);
+        name(r, &s);
+        if (s.cases)
+            *POOL_ADD(&r->pool, out->all, out->n) = s;
     }
     /* Any of them may be the one that chance makes late. Where a case has no number of ranks, the
      * chance is NaN, and none is. */
-    for (struct straggler *s = out->all + first; s < out->all + out->n; s++)
-        s->is_one = s->seems_one && s->chance * (double)(out->n - first) <= STRAGGLER_CHANCE;
+    for (size_t i = first; i < out->n; i++)
+        out->all[i].is_one = out->all[i].seems_one &&
+                             out->all[i].chance * (double)(out->n - first) <= STRAGGLER_CHANCE;
     free(scratch);
 }
 
 void stragglers_make(struct report *r, struct stragglers *out)
 {
-    size_t most = 0;
-
-    for (size_t b = 0; b < r->n_benches; b++)
-        for (size_t i = 0; i < r->benches[b].n_cases; i++)
-            most += !strcmp(r->benches[b].cases[i].metric, "late_share") ? r->n_runs : 0;
-    *out = (struct stragglers){.all = pool_alloc(&r->pool, most + 1, sizeof(*out->all))};
+    *out = (struct stragglers){.n = 0};
     for (size_t run = 0; run < r->n_runs; run++)
-        for (size_t b = 0; most && b < r->n_benches; b++)
+        for (size_t b = 0; b < r->n_benches; b++)
             add_of_bench(r, &r->benches[b], run, out);
-    qsort(out->all, out->n, sizeof(*out->all), by_rank);
+    if (out->n)
+        qsort(out->all, out->n, sizeof(*out->all), by_rank);
 }
 
 /* Of a rank on a GPU: what held that one back in its worst case, where it held back less than half
@@ -207,7 +204,9 @@ const char *stragglers_text(struct report *r, const struct stragglers *all,
 {
     struct show_list list = {.pool = &r->pool, .max = NAMED_MAX, .parts = "; "};
 
-    for (const struct straggler *s = all->all; s < all->all + all->n; s++)
+    for (size_t i = 0; i < all->n; i++) {
+        const struct straggler *s = &all->all[i];
+
         if (s->bench == b && s->run == run && s->is_one)
             show_list_add(
                 &list, pool_text(&r->pool,
@@ -216,6 +215,7 @@ const char *stragglers_text(struct report *r, const struct stragglers *all,
                                  s->is_process ? "process" : "rank", s->name, host_text(r, s),
                                  document_percent(&r->pool, s->median),
                                  show_count(&r->pool, s->cases, "case"), held_text(r, s)));
+    }
     return show_list_text(&list);
 }
 
@@ -326,11 +326,7 @@ static void ask_one(struct report *r, struct comparisons *q, struct bucket_serie
 
 void bucket_sweeps_ask(struct report *r, struct comparisons *q, struct bucket_sweeps *out)
 {
-    size_t most = 0;
-
-    for (size_t b = 0; b < r->n_benches; b++)
-        most += r->benches[b].n_cases * r->n_runs;
-    *out = (struct bucket_sweeps){.all = pool_alloc(&r->pool, most, sizeof(*out->all))};
+    *out = (struct bucket_sweeps){.n = 0};
     for (const struct report_bench *b = r->benches; b < r->benches + r->n_benches; b++)
         for (size_t run = 0; run < r->n_runs; run++) {
             struct case_groups groups =
@@ -338,7 +334,7 @@ void bucket_sweeps_ask(struct report *r, struct comparisons *q, struct bucket_sw
 
             comparisons_topic(q, NULL, b, run, false);
             for (size_t i = 0; i < groups.n; i++) {
-                struct bucket_series *s = &out->all[out->n++];
+                struct bucket_series *s = POOL_ADD(&r->pool, out->all, out->n);
 
                 *s =
                     (struct bucket_series){.bench = b, .run = run, .first = groups.all[i].cases[0]};
@@ -349,6 +345,6 @@ void bucket_sweeps_ask(struct report *r, struct comparisons *q, struct bucket_sw
 
 void bucket_sweeps_judge(struct report *r, const struct comparisons *q, struct bucket_sweeps *all)
 {
-    for (struct bucket_series *s = all->all; s < all->all + all->n; s++)
-        s->best = best_text(r, q, s);
+    for (size_t i = 0; i < all->n; i++)
+        all->all[i].best = best_text(r, q, &all->all[i]);
 }

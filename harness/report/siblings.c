@@ -157,17 +157,18 @@ static struct sibling *finding(const struct look *l, struct siblings *out, size_
     for (size_t i = first; i < out->n; i++)
         if (!strcmp(out->all[i].value, value) && out->all[i].absent == absent)
             return &out->all[i];
-    out->all[out->n] = (struct sibling){.rule = l->rule,
-                                        .bench = l->b,
-                                        .run = l->run,
-                                        .value = value,
-                                        .ratio = NAN,
-                                        .low = NAN,
-                                        .high = NAN,
-                                        .absent = absent,
-                                        .hosts = "",
-                                        .measured = true};
-    return &out->all[out->n++];
+    struct sibling *s = POOL_ADD(&l->r->pool, out->all, out->n);
+    *s = (struct sibling){.rule = l->rule,
+                          .bench = l->b,
+                          .run = l->run,
+                          .value = value,
+                          .ratio = NAN,
+                          .low = NAN,
+                          .high = NAN,
+                          .absent = absent,
+                          .hosts = "",
+                          .measured = true};
+    return s;
 }
 
 /* What is proven replaces what only looks so. */
@@ -237,12 +238,8 @@ void siblings_judge(const struct comparisons *q, struct siblings *out)
 {
     struct report *r = q->r;
     struct look l = {.r = r};
-    size_t most = 0;
 
-    for (l.b = r->benches; l.b < r->benches + r->n_benches; l.b++)
-        for (l.rule = l.b->described->siblings; l.rule->title; l.rule++)
-            most += l.b->n_cases * r->n_runs;
-    *out = (struct siblings){.all = pool_alloc(&r->pool, most, sizeof(*out->all))};
+    *out = (struct siblings){.n = 0};
     for (l.run = 0; l.run < r->n_runs; l.run++)
         for (l.b = r->benches; l.b < r->benches + r->n_benches; l.b++)
             for (l.rule = l.b->described->siblings; l.rule->title; l.rule++) {
@@ -296,9 +293,9 @@ static const char *list(struct report *r, const struct siblings *s, size_t run, 
 {
     struct show_list names = {.pool = &r->pool, .max = NAMED_MAX, .parts = "; "};
 
-    for (const struct sibling *at = s->all; at < s->all + s->n; at++)
-        if (at->run == run && at->proven == proven && at->absent == absent)
-            show_list_add(&names, at->sentence);
+    for (size_t i = 0; i < s->n; i++)
+        if (s->all[i].run == run && s->all[i].proven == proven && s->all[i].absent == absent)
+            show_list_add(&names, s->all[i].sentence);
     return show_list_text(&names);
 }
 

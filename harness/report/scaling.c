@@ -218,7 +218,7 @@ static bool is_smaller(const struct fit_point *p, const void *arg)
 static struct show_list list_smaller(struct report *r, const struct scaling_series *s,
                                      const struct fit_point *points, size_t n_points)
 {
-    struct show_list list = {.pool = &r->pool, .max = SIZE_MAX, .parts = " and "};
+    struct show_list list = {.pool = &r->pool, .max = SIZE_MAX};
 
     for (size_t i = 0; i + 1 < s->n_ranks; i++) {
         size_t at = 0;

@@ -123,7 +123,7 @@ static void add_hosts(const struct look *l, struct sibling *s, const struct repo
 /* ", between node0 and node1, node1 and node2 and 4 more"; "" on one machine. */
 static const char *hosts_text(struct pool *pool, const char *hosts)
 {
-    struct show_list list = {.pool = pool, .max = PAIRS_NAMED};
+    struct show_list list = {.pool = pool, .max = PAIRS_NAMED, .parts = "; "};
 
     for (const char *at = hosts + (*hosts != 0), *end; *at && (end = strchr(at, ';')); at = end + 1)
         show_list_add(&list, pool_text(pool, "%.*s", (int)(end - at), at));

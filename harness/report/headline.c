@@ -277,31 +277,6 @@ static bool varies(const struct search *s, size_t param)
     return false;
 }
 
-/* Have some cases not got it, is it the same in all that have, and does another one, which all have, tell
- * these from those? */
-static bool is_told_by(const struct search *s, size_t param, size_t other)
-{
-    const char *value = NULL;
-    bool without = false;
-
-    for (size_t i = 0; i < s->bench->n_cases; i++) {
-        const char *const *a = s->bench->cases[i].params;
-
-        if (!s->in[i])
-            continue;
-        without |= !*a[param];
-        if (!*a[other] || (*a[param] && value && strcmp(value, a[param]) != 0))
-            return false;
-        value = *a[param] ? a[param] : value;
-        for (size_t k = 0; k < i; k++) {
-            const char *const *b = s->bench->cases[k].params;
-            if (s->in[k] && !*a[param] != !*b[param] && !strcmp(a[other], b[other]))
-                return false;
-        }
-    }
-    return without;
-}
-
 /* "m = n = k = 2048", or "512x2304x768". */
 static const char *describe_shape(const struct search *s, const struct bench_plot *hint,
                                   const struct report_case *c)
@@ -319,16 +294,6 @@ static const char *describe_shape(const struct search *s, const struct bench_plo
     return square && *value ? pool_text(&s->r->pool, "%s%s", names, value) : shape;
 }
 
-/* Options of one transport alone, with the value that they always have: the transport is named. */
-static bool follows(const struct search *s, const struct bench_plot *hint, size_t param)
-{
-    for (size_t i = 0; i < s->bench->n_params; i++)
-        if (i != param && !described_ignores(s->bench, hint, s->bench->params[i]) && varies(s, i) &&
-            is_told_by(s, param, i))
-            return true;
-    return false;
-}
-
 static const char *describe(const struct search *s, const struct report_case *c)
 {
     const struct bench_plot *hint = described_plot_of(s->bench, c);
@@ -341,7 +306,7 @@ static const char *describe(const struct search *s, const struct report_case *c)
 
         if ((is_size && !case_is_made_by(s->bench, c, i)) || /* its level is told */
             described_ignores(s->bench, hint, name) || (!is_size && !varies(s, i)) ||
-            (hint && hint->square && word_in(hint->square, name)) || follows(s, hint, i))
+            (hint && hint->square && word_in(hint->square, name)))
             continue;
         text =
             show_joined(&s->r->pool, text, show_full_param(&s->r->pool, s->bench, i, c->params[i]));

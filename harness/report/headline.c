@@ -211,8 +211,7 @@ static const struct report_case *best_of(const struct search *s, size_t run, siz
             continue;
         }
         ++*candidates;
-        if (!best || (c->more_is_better ? p->value > best->points[run].value
-                                        : p->value < best->points[run].value))
+        if (!best || case_is_better(c, p->value, best->points[run].value))
             best = c;
     }
     return best ? best : unmeasured;

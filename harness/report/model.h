@@ -215,6 +215,17 @@ void report_release(struct report *r);
 /* What plumb doctor says of the machine of a run. It is the report's. */
 struct exam *report_exam(struct report *r, size_t run);
 
+/* Has it a value in the run? */
+static inline bool case_has_value(const struct report_case *c, size_t run)
+{
+    return c->points[run].n_values > 0;
+}
+
+static inline bool case_is_better(const struct report_case *c, double value, double than)
+{
+    return c->more_is_better ? value > than : value < than;
+}
+
 struct report_bench *report_bench(const struct report *r, const char *name); /* NULL: none */
 
 double report_number(const char *text); /* of "0.5", "64K" or "1024"; NaN: it is no number */

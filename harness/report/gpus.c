@@ -74,7 +74,8 @@ static bool tells_more(const struct report_case *c, const struct report_case *th
 {
     if (!case_has_value(c, run))
         return !case_has_value(than, run) && has_failed(c, run) && !has_failed(than, run);
-    return !case_has_value(than, run) || case_is_better(c, c->points[run].value, than->points[run].value);
+    return !case_has_value(than, run) ||
+           case_is_better(c, c->points[run].value, than->points[run].value);
 }
 
 static void take(struct of_gpu *all, size_t *n, const char *name, const struct report_case *c,

@@ -112,14 +112,10 @@ static void write_above(const struct page *page, const struct scaling_series *s)
 
 static void write_series(const struct page *page, const struct scaling_series *s)
 {
-    const char *forecast = scaling_forecast_text(page->r, s);
     FILE *out = page->out;
 
     html_print(out, "<h4>%s <span>%s</span></h4>\n", s->label, s->title);
-    html_print(out, "<p class='model'><b>model</b> %s", scaling_fit_text(page->r, s));
-    if (*forecast)
-        html_print(out, "<br><b>forecast</b> %s", forecast);
-    fputs("</p>\n", out);
+    html_print(out, "<p class='model'><b>model</b> %s</p>\n", scaling_fit_text(page->r, s));
     if (s->n_two)
         html_print(out,
                    "<p class='note'>%s on two levels: shown as two, and in no efficiency and no "

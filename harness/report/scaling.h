@@ -105,20 +105,6 @@ struct scaling_cell {
     const struct comparison *efficiency; /* that, of scalings_judge(); NULL: there is none */
 };
 
-struct scaling_ratio {
-    double value, low, high; /* NaN: unknown */
-};
-
-/* The largest number of ranks, predicted from the smaller ones: predicted / measured. */
-struct scaling_forecast {
-    size_t n;                  /* sizes that it could be held against; 0: none */
-    size_t inside;             /* of which what was measured lies in the prediction's interval */
-    struct scaling_ratio at;   /* at the largest of them, with that interval; NaN: it has none */
-    double smallest, greatest; /* over all of them: a range, no interval */
-    const char *from;          /* "2 and 4" */
-    const char *size;          /* "64M": the largest */
-};
-
 struct scaling_series {
     const struct report_bench *bench;
     size_t run;
@@ -133,7 +119,6 @@ struct scaling_series {
     const struct bench_terms *terms; /* NULL: none are told */
     struct fit fit;
     int fit_error; /* of fit_make() */
-    struct scaling_forecast forecast;
 };
 
 struct scalings {
@@ -164,9 +149,6 @@ double scaling_ideal_us(const struct scaling_series *s, const struct scaling_cel
 /* "21.3 us a message (20.9 to 21.7), 1.19 GB/s ...", and the point that is farthest off; or why
  * there is none. */
 const char *scaling_fit_text(struct report *r, const struct scaling_series *s);
-/* "8 ranks predicted from 2 and 4: 1.02 of measured at 64M (95 % interval 0.97 to 1.07) ..."; ""
- * where there is no such forecast. */
-const char *scaling_forecast_text(struct report *r, const struct scaling_series *s);
 
 /* Why a bus bandwidth is above its limit, as far as the row's columns explain it; "" where it is
  * not above. *explained: false: nothing does. */

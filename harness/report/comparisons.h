@@ -8,9 +8,8 @@
  * one thing (the GPUs of a benchmark, its rails, the pairs of hosts) is a topic, and one suite. All
  * topics of places in a run share one alarm level, so that in at most 1 % of runs in which all places
  * are equal one is called slow. Another 1 % is shared by all else that is asked of the run. It holds
- * where both sides are chosen without their values. The best case of a contrast and the best bucket are
- * not: of k equal cases the luckiest is held against others, and up to k times as many of these are
- * called different.
+ * where both sides are chosen without their values. The best case of a contrast is not: of k equal
+ * cases the luckiest is held against others, and up to k times as many of these are called different.
  *
  * Places that are built alike (GPUs, rails, pairs, hosts) are held against each other:
  *

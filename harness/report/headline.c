@@ -464,14 +464,12 @@ static void compare(struct report *r, struct headlines *out)
     matrices_ask(q, &out->matrices);
     siblings_ask(r, q);
     scalings_ask(q, &out->scalings);
-    bucket_sweeps_ask(r, q, &out->buckets);
     jobs_ask(r, q, &out->jobs);
     comparisons_decide(q);
     contrasts_judge(r, q, &out->contrasts);
     matrices_judge(q, &out->matrices);
     siblings_judge(q, &out->siblings);
     scalings_judge(q, &out->scalings);
-    bucket_sweeps_judge(r, q, &out->buckets);
     jobs_judge(r, q, &out->jobs);
 }
 

@@ -122,7 +122,6 @@ struct headlines {
     struct siblings siblings;
     struct scalings scalings;
     struct stragglers stragglers;
-    struct bucket_sweeps buckets;
     struct run_jobs jobs;
 };
 

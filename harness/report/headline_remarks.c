@@ -129,16 +129,6 @@ static void remark_scaling(const struct search *s, const struct headlines *out, 
     remark_case(s, h, late, point_is_measured(h->point), NULL);
 }
 
-/* Of a model's gradients: which bucket is best, and whether it is apart from the next. */
-static void remark_buckets(const struct search *s, const struct bucket_sweeps *all, size_t run,
-                           struct headline_run *h)
-{
-    for (size_t i = 0; i < all->n; i++)
-        for (size_t k = 0; all->all[i].run == run && k < all->all[i].n; k++)
-            if (all->all[i].points[k].c == h->best)
-                remark(s, h, all->all[i].best);
-}
-
 /* The line shows what was sustained, and here is what its samples show without the pauses. */
 static void remark_sustained(const struct search *s, struct headline_run *h)
 {
@@ -161,6 +151,5 @@ void headline_remarks(const struct search *s, const struct headlines *out, size_
     remark_pairs(s, &out->matrices, run, h);
     if (h->point->n_values)
         remark_scaling(s, out, run, h);
-    remark_buckets(s, &out->buckets, run, h);
     remark(s, h, contrast_remarks(s->r, &out->contrasts, s->bench, s->in, h->best, run));
 }

@@ -160,37 +160,6 @@ const char *scaling_above_text(struct report *r, const struct report_bench *b,
 const char *scaling_remark(struct report *r, const struct scalings *all,
                            const struct report_case *c, size_t run);
 
-/* A model's gradients summed in buckets of several sizes: rows of `time` with the parameters
- * `model` and `bucket`. */
-
-struct bucket_point {
-    double bytes, time_us, low_us, high_us; /* NaN: not known */
-    const struct report_case *c;
-    size_t asked; /* number of its comparison with the lowest; of that one COMPARISON_NONE */
-};
-
-struct bucket_series {
-    const struct report_bench *bench;
-    size_t run;
-    const struct report_case *first;
-    const char *model, *label,
-        *title;                  /* "bert-large"; "ring over tcp, 4 ranks"; what else is set */
-    struct bucket_point *points; /* by size */
-    size_t n, lowest;            /* the one with the lowest time */
-    /* "best bucket: 25M, 812 ms (810 to 815)", or "25M or 64M ..."; "" of one alone. Of
-     * bucket_sweeps_judge() */
-    const char *best;
-};
-
-struct bucket_sweeps {
-    struct bucket_series *all;
-    size_t n;
-};
-
-/* Everything lives in the report's pool. */
-void bucket_sweeps_ask(struct report *r, struct comparisons *q, struct bucket_sweeps *out);
-void bucket_sweeps_judge(struct report *r, const struct comparisons *q, struct bucket_sweeps *all);
-
 /* Stragglers: the figures late_share and waited_share of each rank, over all cases of a run.
  * late_share is the share of samples in which this rank was the one that the others waited for.
  * Where the column per_process is above 1, the column `rank` has the number of a process, which has

@@ -30,8 +30,8 @@ struct figure_line {
     size_t run;
 };
 
-/* Among the plots, or in the section on scaling: over ranks, and over buckets of gradients. */
-enum figure_place { FIGURE_AMONG_PLOTS, FIGURE_OF_RANKS, FIGURE_OF_BUCKETS };
+/* Among the plots, or in the section on scaling. */
+enum figure_place { FIGURE_AMONG_PLOTS, FIGURE_OF_SCALING };
 
 /* A plot with what the page says about it. */
 struct figure {

@@ -712,35 +712,6 @@ static void shows_numbers(void **state)
     pool_release(&pool);
 }
 
-/* Which bucket is best, and which are not proven to differ from it. */
-static void the_best_bucket_is_named(void **state)
-{
-    static const char *const params[] = {"backend", "model", "bucket", "ranks", NULL};
-    static const struct {
-        bool launched;
-        double ms[3]; /* of buckets of 1 MiB, 4 MiB and 16 MiB */
-        const char *says;
-    } cases[] = {{true, {12, 10, 11}, "best bucket: 4M, 10.0"},
-                 {true, {12, 10, 10.01}, "best bucket: 4M or 16M, 10.0"},
-                 {false, {12, 10, 11}, "lowest at 4M, but not decided"}};
-    struct scene *s = *state;
-
-    for (size_t c = 0; c < sizeof(cases) / sizeof(*cases); c++) {
-        begin(s, cases[c].launched, "allreduce", params);
-        for (size_t i = 0; i < 3; i++) {
-            struct row row = row_of(s, "time", "us", 1000 * cases[c].ms[i]);
-            char values[64];
-
-            snprintf(values, sizeof(values), "ring m %d 4", 1 << (20 + 2 * i));
-            add(s, &row, values);
-        }
-        load(s);
-        assert_int_equal(s->h.buckets.n, 1);
-        if (!strstr(s->h.buckets.all[0].best, cases[c].says))
-            fail_msg("case %zu: %s", c, s->h.buckets.all[0].best);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(launches_bear_an_interval),
@@ -759,7 +730,6 @@ int main(void)
                                        TEST(the_latency_of_an_allreduce_is_that_of_auto),
                                        TEST(a_failed_launch_is_in_the_headlines_of_its_own_kind),
                                        TEST(rows_without_a_headline_are_not_told_as_missing),
-                                       TEST(the_best_bucket_is_named),
                                        TEST(no_text_breaks_out),
                                        TEST(an_old_page_stays_when_a_new_one_cannot_be_made),
                                        TEST(escapes_texts),

@@ -107,28 +107,6 @@ const char *headlines_no_gpu_text(struct pool *pool, const struct headlines *h)
     return pool_text(pool, "no GPU was measured: %s", h->no_gpu);
 }
 
-const char *headlines_unsteady(struct report *r, size_t run)
-{
-    size_t n = 0, all = 0;
-    double worst = 0;
-
-    for (size_t b = 0; b < r->n_benches; b++)
-        for (size_t i = 0; i < r->benches[b].n_cases; i++) {
-            const struct report_point *p = &r->benches[b].cases[i].points[run];
-
-            all += p->n_twice > 0;
-            n += p->n_unsteady > 0;
-            worst = fmax(worst, p->unsteady);
-        }
-    if (!n)
-        return "";
-    return pool_text(
-        &r->pool,
-        "the ceilings of %zu of %zu cases that measured them twice were unsteady: before "
-        "and after the samples they differ by up to %.0f %%. The best of the run counts.",
-        n, all, 100 * worst);
-}
-
 static bool is_lost(const struct report_point *p)
 {
     return point_is_wrong(p) || point_has_failed(p);

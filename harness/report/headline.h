@@ -140,10 +140,6 @@ const char *verdict_device_findings(struct report *r, size_t run, const struct r
  * that it is neither normal nor low. */
 bool point_is_measured(const struct report_point *p);
 
-/* The one remark on ceilings that were others before the samples than after, of a run: "" where
- * none was. */
-const char *headlines_unsteady(struct report *r, size_t run);
-
 /* "no GPU: no driver: install it": one line, and no alarm. */
 const char *headlines_no_gpu_text(struct pool *pool, const struct headlines *h);
 

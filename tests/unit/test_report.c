@@ -326,27 +326,6 @@ static void ceilings_that_changed_are_told(void **state)
     }
 }
 
-/* Two of three launches found another ceiling afterwards: said with the worst. */
-static void unsteady_ceilings_are_noted(void **state)
-{
-    static const double after[] = {95, 79, 126, 100};
-    struct scene *s = *state;
-
-    begin(s, false, "memory", memory_params);
-    for (size_t i = 0; i < 4; i++) {
-        struct row row = launch_of(s, i % 3 + 1, "bandwidth", "GB/s", 50);
-
-        row.limit = row.limit_before = 100;
-        row.limit_after = after[i];
-        row.limit_kind = "measured";
-        add(s, &row, i < 3 ? TRIAD : "read nt 67108864 DRAM");
-    }
-    load(s);
-    assert_int_equal(run_of(s, "Memory", "triad")->point->n_unsteady, 2);
-    near(run_of(s, "Memory", "triad")->point->unsteady, 0.21);
-    says(s, "Memory", "triad", "ceilings of 1 of 2 cases|up to 21 %");
-}
-
 /* ---- plots */
 
 /* A benchmark that no rule knows, with so many values of each parameter; `last` rows are left out. */
@@ -721,7 +700,6 @@ int main(void)
                                        TEST(the_best_ceiling_of_a_run_counts),
                                        TEST(ceilings_of_one_place_are_shared),
                                        TEST(ceilings_that_changed_are_told),
-                                       TEST(unsteady_ceilings_are_noted),
                                        TEST(an_unknown_benchmark_is_reported),
                                        TEST(too_many_lines_become_plots),
                                        TEST(what_a_line_says_is_no_plot),

@@ -242,7 +242,7 @@ int sys_read(const char *root, char *buf, size_t size, size_t *length, const cha
 
 static int read_line(int place, char *buf, size_t size)
 {
-    char text[SYS_LINE * 4];
+    char text[SYS_LINE];
     int rc = read_all(open_regular(place), text, sizeof(text), NULL);
     char *start = text + strspn(text, " \t");
     size_t n = strcspn(start, "\n");

@@ -17,7 +17,8 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-enum { SYS_PATH = 1024, SYS_LINE = 256, SYS_NAMES = 65536 };
+/* A line: a list of 1000 CPUs that are numbered in turn over two sockets. */
+enum { SYS_PATH = 1024, SYS_LINE = 4096, SYS_NAMES = 65536 };
 
 #define SYS_FORMAT(n) __attribute__((format(printf, n, n + 1)))
 

@@ -45,8 +45,8 @@ void document_item(struct document *d, const char *text);
 /* ---- tables */
 
 /* Which columns leave the line first where a terminal is narrow: they go under it, with their
- * names. */
-enum column_place { COLUMN_STAYS, COLUMN_GOES_LAST, COLUMN_GOES_FIRST };
+ * names. A first column may stand above the lines that have the same text in it. */
+enum column_place { COLUMN_STAYS, COLUMN_GOES_LAST, COLUMN_GOES_FIRST, COLUMN_ABOVE };
 
 struct document_column {
     const char *name;
@@ -63,6 +63,7 @@ struct cell {
     const char *text;        /* the text, the word, or the unit */
     double value, low, high; /* of an interval, its ends; share: value is in % */
     bool reference;          /* the share is of a reference, not of a limit */
+    bool bar;                /* a share that is also drawn, where there is room */
     enum tone tone;
     size_t notes[CELL_NOTES_MAX]; /* numbers of document_note() */
     size_t n_notes;

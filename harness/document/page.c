@@ -3,6 +3,7 @@
  * and, for charts, in plot.css. */
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 #include <strings.h>
 
@@ -84,9 +85,12 @@ static void write_cell(const struct pen *p, const struct document_column *column
 {
     FILE *out = p->out;
 
-    html_print(out, "<td class='%s%s%s%s%s' data-of='%s'>", kinds[cell->kind], tones[cell->tone],
+    html_print(out, "<td class='%s%s%s%s%s' data-of='%s'", kinds[cell->kind], tones[cell->tone],
                column->number ? " d-number" : "", repeats ? " d-repeats" : "",
                cell->reference ? " d-reference" : "", column->name);
+    if (cell->bar)
+        fprintf(out, " style='--share:%.0f%%'", fmin(fmax(cell->value, 0), 100));
+    fputs(">", out);
     write_text(p, cell_shown(p->pool, cell));
     for (size_t i = 0; i < cell->n_notes; i++)
         fprintf(out, "<sup>%s<a href='#note-%zu'>%zu</a></sup>", i ? ", " : "", cell->notes[i],

@@ -121,9 +121,25 @@ struct columns {
     size_t above;
 };
 
+#define BAR_CELLS 10 /* of 100 % */
+#define BAR_LEAST 72 /* columns of a terminal that has room for bars */
+
+/* "########    78 %" */
+static const char *bar_shown(const struct pen *p, const struct cell *cell)
+{
+    const char *bar = "", *share = cell_shown(p->pool, cell);
+    double cells = fmin(fmax(cell->value, 0), 100) * BAR_CELLS / 100;
+
+    for (int i = 0; i < BAR_CELLS; i++)
+        bar = pool_text(p->pool, "%s%s", bar, i + 0.5 > cells ? " " : p->at.utf8 ? "█" : "#");
+    return pool_text(p->pool, "%s %6s", bar, share);
+}
+
 static const char *shown(const struct pen *p, const struct cell *cell)
 {
-    const char *text = cell_shown(p->pool, cell), *notes = cell_notes(p->pool, cell);
+    const char *notes = cell_notes(p->pool, cell);
+    const char *text =
+        cell->bar && p->at.width >= BAR_LEAST ? bar_shown(p, cell) : cell_shown(p->pool, cell);
 
     return clean(p, *text && *notes ? pool_text(p->pool, "%s %s", text, notes)
                     : *notes        ? notes
@@ -218,9 +234,12 @@ static void fit_widths(const struct pen *p, const struct document_table *t, stru
     } steps[] = {{14, COLUMN_GOES_FIRST}, {12, COLUMN_GOES_LAST}, {1, COLUMN_STAYS}};
     size_t i;
 
-    natural_widths(p, t, c);
+    if (t->columns[0].place == COLUMN_ABOVE)
+        take_above(p, t, c, 1);
+    else
+        natural_widths(p, t, c);
     wrap_texts(p, t, c, 30);
-    if (line_width(c) > p->at.width && has_groups(t))
+    if (line_width(c) > p->at.width && !c->above && has_groups(t))
         take_above(p, t, c, 1);
     wrap_texts(p, t, c, 22);
     if (line_width(c) > p->at.width && c->above && c->n > 2 && !t->columns[1].number)
@@ -244,6 +263,10 @@ static void print_header(const struct pen *p, const struct document_table *t,
 
         if (!width)
             continue;
+        if (!*name) { /* no blanks at the end of a line */
+            pad += width + GAP;
+            continue;
+        }
         n = take(name, width, &next);
         if (t->columns[i].number)
             pad += width - wrap_columns(name, n);

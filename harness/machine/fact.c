@@ -6,10 +6,7 @@
 #include <hwloc.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include "core/alloc.h"
 
 /* The member that the first n bytes name, with this ending. */
 static const json_t *member(const json_t *object, const char *path, size_t n, const char *ending)
@@ -134,21 +131,13 @@ bool fact_passes(const char *key)
 hwloc_bitmap_t fact_cpu_set(const char *list)
 {
     hwloc_bitmap_t cpus = hwloc_bitmap_alloc();
-    char *whole = xstrdup(list), *comma;
     size_t digits = 0;
 
     /* hwloc takes memory for as many as a number says. */
     for (const char *at = list; *at && digits <= 5; at += digits + (at[digits] != '\0'))
         digits = strspn(at, "0123456789");
-    /* A kernel's list may have been cut, "0-3,8-": what stands whole counts. */
-    while (digits <= 5 &&
-           (hwloc_bitmap_list_sscanf(cpus, whole) || hwloc_bitmap_weight(cpus) < 0)) {
+    if (digits <= 5 && (hwloc_bitmap_list_sscanf(cpus, list) || hwloc_bitmap_weight(cpus) < 0))
         hwloc_bitmap_zero(cpus);
-        if (!(comma = strrchr(whole, ',')))
-            break;
-        *comma = '\0';
-    }
-    free(whole);
     return cpus;
 }
 

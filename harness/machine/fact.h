@@ -47,7 +47,7 @@ bool fact_fits(const char *patterns, const char *name);
 bool fact_passes(const char *key);
 
 /* The numbers of "0-3,8", each below 100000; empty where it is no such list. For
- * hwloc_bitmap_free(). Of a list that was cut ("0-3,8-") what stands whole. */
+ * hwloc_bitmap_free(). */
 struct hwloc_bitmap_s *fact_cpu_set(const char *list);
 /* How many CPUs "0-3,8" names; 0 where it is no such list. */
 double fact_cpus(const char *list);

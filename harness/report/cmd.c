@@ -11,7 +11,7 @@
 
 struct options {
     const char *out, *baseline, *markdown;
-    bool unfold, help;
+    bool unfold, notes, help;
 };
 
 struct asked {
@@ -36,6 +36,8 @@ static const struct opt report_table[] = {
      .letter = 'b'},
     {OPTION("markdown", OPT_STRING, markdown, "FILE",
             "also write the answers and the table into FILE, as Markdown")},
+    {OPTION("notes", OPT_FLAG, notes, NULL,
+            "say all that is known beside each line of the table, as the page does")},
     {OPTION("unfold", OPT_FLAG, unfold, NULL,
             "unfold the sections of the page, so that it is printed with them; not the rows")},
     {OPTION("help", OPT_FLAG, help, NULL, "show this text"), .letter = 'h'},
@@ -74,14 +76,14 @@ static int exit_code(int err)
 }
 
 /* The table that plumb run ends with. The folder has just been read without an error. */
-static void print_summary(const char *path)
+static void print_summary(const char *path, bool notes)
 {
     struct run_folder run;
     char error[256];
 
     if (run_folder_load(path, &run, error, sizeof(error)))
         return;
-    report_summary(stdout, &run);
+    report_summary(stdout, &run, notes);
     run_folder_release(&run);
     putchar('\n');
 }
@@ -127,7 +129,7 @@ static int make(struct making *m, const struct opts *o, const struct options *op
         err = write_markdown(options->markdown, runs, o->n_args, error, sizeof(error));
     if (!err) {
         if (o->n_args == 1)
-            print_summary(o->args[0]);
+            print_summary(o->args[0], options->notes);
         if (m->verdicts)
             m->judge->line(stdout, m->verdicts);
         if (!lost)

@@ -30,7 +30,7 @@ static void choose_scales(struct figure_drawing *d)
 static void take_ms(struct figure_drawing *d)
 {
     const struct plot *plot = &d->f->plot;
-    struct show_scale scale = show_scale(d->high, d->g->unit);
+    struct show_scale scale = show_scale(d->pool, d->high, d->g->unit);
 
     d->unit = scale.unit;
     for (size_t i = 0; scale.factor != 1 && i < plot->n_lines; i++)

@@ -254,27 +254,33 @@ static bool varies(const struct search *s, size_t param)
     return false;
 }
 
-/* "m = n = k = 2048", or "512x2304x768". */
+/* "2048", or "512x2304x768". */
 static const char *describe_shape(const struct search *s, const struct bench_plot *hint,
                                   const struct report_case *c)
 {
     bool square = described_is_square(hint, s->bench, c);
-    const char *names = "", *shape = "", *value = "";
+    const char *shape = "", *value = "";
 
     for (size_t i = 0; i < s->bench->n_params; i++) {
         if (!word_in(hint->square, s->bench->params[i]))
             continue;
         value = c->params[i];
-        names = pool_text(&s->r->pool, "%s%s = ", names, s->bench->params[i]);
         shape = pool_text(&s->r->pool, "%s%s%s", shape, *shape ? "x" : "", value);
     }
-    return square && *value ? pool_text(&s->r->pool, "%s%s", names, value) : shape;
+    return square && *value ? value : shape;
 }
 
-static const char *describe(const struct search *s, const struct report_case *c)
+/* Places that are alike are not told one by one. */
+static bool is_place(const char *name)
+{
+    return word_in("device source destination from to node", name);
+}
+
+/* "1G, threads 2": of values that are words the name goes without saying. */
+static const char *describe(const struct search *s, const struct report_case *c, bool places)
 {
     const struct bench_plot *hint = described_plot_of(s->bench, c);
-    const char *text = "";
+    const char *shape = hint && hint->square ? describe_shape(s, hint, c) : "", *text = shape;
 
     for (size_t i = 0; i < s->bench->n_params; i++) {
         const char *name = s->bench->params[i];
@@ -283,12 +289,14 @@ static const char *describe(const struct search *s, const struct report_case *c)
 
         if ((is_size && !case_is_made_by(s->bench, c, i)) || /* its level is told */
             described_ignores(s->bench, hint, name) || (!is_size && !varies(s, i)) ||
-            (hint && hint->square && word_in(hint->square, name)))
+            (hint && hint->square && word_in(hint->square, name)) || (!places && is_place(name)))
             continue;
-        text =
-            show_joined(&s->r->pool, text, show_full_param(&s->r->pool, s->bench, i, c->params[i]));
+        text = is_size ? show_joined(&s->r->pool,
+                                     show_param(&s->r->pool, s->bench, i, c->params[i]), text)
+                       : show_joined(&s->r->pool, text,
+                                     show_named_param(&s->r->pool, s->bench, i, c->params[i]));
     }
-    return hint && hint->square ? show_joined(&s->r->pool, text, describe_shape(s, hint, c)) : text;
+    return text;
 }
 
 /* "over eth0"; of the sum over several devices, all as they were asked for. */
@@ -304,13 +312,34 @@ static const char *over_device(const struct search *s, const struct report_case 
     return *device ? pool_text(&s->r->pool, "over %s", device) : "";
 }
 
-const char *headline_what(struct pool *pool, const struct headline_run *run)
+const char *headline_name(struct pool *pool, const struct headline *h, size_t run)
 {
-    return run->candidates < 2
-               ? run->what
-               : show_joined(
-                     pool, run->what,
-                     pool_text(pool, "%s of %zu", run->is_job ? "first" : "best", run->candidates));
+    const struct headline_run *at = &h->runs[run];
+    const char *name = pool_text(pool, "%s%s%s", h->label, *at->what ? " " : "", at->what);
+
+    return at->alike < 2 ? name : pool_text(pool, "%s, median of %zu", name, at->alike);
+}
+
+/* Of places that are alike the median: the best of them says nothing of the others. */
+static const struct report_case *middle_of(const struct search *s, const struct headlines *out,
+                                           size_t run, const struct report_case *best,
+                                           size_t *alike)
+{
+    struct gpus g = gpus_of(s->r, &out->comparisons, s->bench, run, best);
+
+    *alike = g.n;
+    if (g.n > 1)
+        return g.median_case;
+    for (size_t i = 0; i < out->matrices.n; i++) {
+        const struct matrix *m = &out->matrices.all[i];
+        const struct report_case *middle =
+            matrix_holds(m, best, run) ? matrix_median(m, best, alike) : NULL;
+
+        if (middle && *alike > 1)
+            return middle;
+    }
+    *alike = 1;
+    return best;
 }
 
 /* Nothing but skipped launches, of what a machine may well lack. */
@@ -345,12 +374,17 @@ static void add_line(struct search *s, struct headlines *out, const char *pipe, 
         run->best = best_of(s, i, &run->candidates);
         const struct report_case *job = job_of(s, i, &out->jobs);
         run->is_job = job != NULL;
-        run->best = job ? job : run->best;
+        run->behind.place = "";
+        if (job)
+            run->best = job;
+        else if (run->best && run->best->points[i].n_values)
+            run->best = middle_of(s, out, i, run->best, &run->alike);
         run->lost = count_lost(s, i, run->best);
         if (!run->best)
             continue;
         run->point = &run->best->points[i];
-        run->what = show_joined(&s->r->pool, over_device(s, run->best, i), describe(s, run->best));
+        run->what = show_joined(&s->r->pool, over_device(s, run->best, i),
+                                describe(s, run->best, run->alike < 2));
         run->verdict = verdict_make(s->r, i, s->bench, run->best, s->rule);
         headline_remarks(s, out, i, run);
         verdict_lost_cases(&s->r->pool, &run->verdict, &run->lost);

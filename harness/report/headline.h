@@ -91,12 +91,20 @@ struct headline_lost {
 };
 
 struct headline_run {
-    const struct report_case *best; /* NULL: not measured */
+    /* The one that is shown: of places that are alike (GPUs, pairs) that of the median; NULL: not measured */
+    const struct report_case *best;
     const struct report_point *point;
     /* the parameters of `best` that vary among the candidates, and its size: "onednn, 4096" */
     const char *what;
     /* measured cases that it is the best of: the more, the luckier is the best */
     size_t candidates;
+    size_t alike;   /* places that it is the median of; under 2: there are no others */
+    bool by_matrix; /* it is slow for pairs or hosts that its matrix names */
+    struct {
+        const char *place; /* of those that are alike the one behind the others; "": none */
+        double ratio;      /* of their median, below 1 */
+        bool proven;
+    } behind;
     bool is_job; /* it is the job that the run is about (jobs.h), and not the best of them */
     struct headline_lost lost;
     struct verdict verdict;
@@ -125,8 +133,8 @@ struct headlines {
     struct run_jobs jobs;
 };
 
-/* "size 64K, best of 3": `what`, and of how many cases it is the best, where there are several; of a job "first of 3". */
-const char *headline_what(struct pool *pool, const struct headline_run *run);
+/* "triad 1G, median of 8 GPUs": the test, as its line is called. */
+const char *headline_name(struct pool *pool, const struct headline *h, size_t run);
 
 /* Everything lives in the report's pool. */
 void headlines_make(struct report *r, struct headlines *out);

@@ -66,8 +66,7 @@ void matrices_make(struct report *r, struct matrices *out);
 void matrices_ask(struct comparisons *q, struct matrices *all);
 void matrices_judge(const struct comparisons *q, struct matrices *all);
 
-/* "not proven to be slow: node0 -> node3, node1 -> node2 and 5 more; measure again with a higher
- * --repeat"; "": none looks so. */
+/* "node0 -> node3, node1 -> node2 and 5 more": which look slow; "": none. */
 const char *matrix_looks_slow_text(struct report *r, const struct matrix *m);
 
 bool matrix_has_value(const struct matrix_cell *cell);
@@ -81,6 +80,11 @@ bool matrix_is_listed(const struct matrix *m, size_t cell);
 const char *matrix_host_text(struct report *r, const struct matrix *m, size_t i);
 
 bool matrix_holds(const struct matrix *m, const struct report_case *c, size_t run);
+
+/* Of the pairs of the case's kind, how many have a value, and the one of the median: of two in the
+ * middle the worse. */
+const struct report_case *matrix_median(const struct matrix *m, const struct report_case *of,
+                                        size_t *n);
 
 /* Of the pairs with the path of this case, kind by kind where they are of several: "14 pairs: 91.5
  * to 18.9, slowest: cuda:1 -> cuda:6, 1 slow for its kind". *slow: how many are. */

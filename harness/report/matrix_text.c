@@ -57,10 +57,7 @@ const char *matrix_looks_slow_text(struct report *r, const struct matrix *m)
         if (m->cells[i].looks_slow)
             show_list_add(&names,
                           pool_text(&r->pool, "%s -> %s", m->ends[i / m->n], m->ends[i % m->n]));
-    return names.n ? pool_text(&r->pool,
-                               "look slow, not proven: %s; measure again with a higher --repeat",
-                               show_list_text(&names))
-                   : "";
+    return show_list_text(&names);
 }
 
 bool matrix_holds(const struct matrix *m, const struct report_case *c, size_t run)
@@ -76,6 +73,39 @@ static bool is_behind(const struct matrix *m, size_t cell, size_t than)
     double x = m->cells[cell].point->value, y = m->cells[than].point->value;
 
     return m->more_is_better ? x < y : x > y;
+}
+
+static const struct matrix_cell *cell_of(const struct matrix *m, const struct report_case *c)
+{
+    for (size_t i = 0; i < m->n * m->n; i++)
+        if (m->cells[i].c == c)
+            return &m->cells[i];
+    return NULL;
+}
+
+const struct report_case *matrix_median(const struct matrix *m, const struct report_case *of,
+                                        size_t *n)
+{
+    const struct matrix_cell *own = cell_of(m, of);
+    size_t all = m->n * m->n;
+
+    *n = 0;
+    for (size_t i = 0; own && i < all; i++)
+        *n += matrix_has_value(&m->cells[i]) && !strcmp(m->cells[i].kind, own->kind);
+    for (size_t i = 0; *n && i < all; i++) {
+        size_t worse = 0, same = 0;
+
+        if (!matrix_has_value(&m->cells[i]) || strcmp(m->cells[i].kind, own->kind) != 0)
+            continue;
+        for (size_t k = 0; k < all; k++)
+            if (matrix_has_value(&m->cells[k]) && !strcmp(m->cells[k].kind, own->kind)) {
+                worse += is_behind(m, k, i);
+                same += m->cells[k].point->value == m->cells[i].point->value;
+            }
+        if (worse <= (*n - 1) / 2 && worse + same > (*n - 1) / 2)
+            return m->cells[i].c;
+    }
+    return NULL;
 }
 
 /* The pairs of one kind. */

@@ -22,14 +22,14 @@ static const struct document_term terms[] = {
     {"value",
      "The median of a launch's samples. Over several launches: the geometric mean of their "
      "medians, as in comparisons and histories."},
-    {"+/-",
+    {"95 % CI",
      "Where the true value is with 95 % confidence. Of one launch: an interval of its median "
      "without an assumption on the distribution, which allows for correlation in time. Of "
      "several: Student's t on the logarithms of their medians. -30/+69 % is from 30 % below "
      "to 69 % above."},
-    {"smallest detectable loss", "The loss that plumb compare would prove, 19 times in 20, "
-                                 "between this run and another one like it. Grades: A up to 2 %, "
-                                 "B up to 5 %, C up to 10 %, else D."},
+    {"detects a slowdown", "The loss that plumb compare would prove, 19 times in 20, between this "
+                           "run and another one like it. Grades: A up to 2 %, B up to 5 %, C up "
+                           "to 10 %, else D."},
     {"disturbed",
      "Something beside the test cost it time: steal, a lower clock, a CPU quota, heat, "
      "or other processes."},
@@ -38,12 +38,9 @@ static const struct document_term terms[] = {
      "its source. Over several launches the highest counts."},
     {"ref.",
      "Not a limit, but the best rate of the same work on this machine. It decides no verdict."},
-    {"normal",
-     "The whole interval lies above the share of the limit below which this test is low."},
-    {"low", "The whole interval lies below that share."},
+    {"low", "The whole interval lies below the share of the limit that is normal for this test. No "
+            "word: nothing is to be said."},
     {"above limit", "The limit is too low, or the data did not take the path that it should."},
-    {"not judged", "The value has only a reference, or no share of the limit is called low."},
-    {"no limit", "No limit of this test is known on this machine."},
     {"not measured", "The test was skipped, or has no value. The note gives the reason."},
     {"simulated", "By a program in place of the hardware: not measured, and never judged."},
     {"imported", "Printed by another program, on a machine that is not known: never judged."},
@@ -52,14 +49,17 @@ static const struct document_term terms[] = {
     {"partly failed", "Some of the cases or launches of this test failed."},
     {"failed", "The launch ended with an error, or over its time-out. The note gives the reason."},
     {"slow", "One device or link is slower than others of its kind. The note names it."},
-    {"undecided",
-     "The interval reaches across that share, or there is none: more launches decide."},
+    {"looks slow",
+     "One is slower, or the value is low, which is not proven: more repetitions decide."},
+    {"median of", "The middle one of so many GPUs or pairs that are alike."},
     {"best of", "So many cases were measured, and this one is the best: chance alone puts it above "
                 "what it gives the next time."},
     {"first of",
      "So many cases were measured, and this one is the job that the suite begins with. The "
      "others are other ways to do it."},
-    {"noisy", "The interval was wider than asked when the time was up."},
+    {"noisy",
+     "The interval was wider than asked when the time was up, and is wider than 5 % of the value."},
+    {"two levels", "Samples, or launches, fall on two separate values, of which the notes tell."},
     {"alternates", "Samples, or launches, fall on two separate values. A median between them would "
                    "hide it."},
     {"steal",
@@ -266,7 +266,7 @@ static void write_summary(const struct page *page)
     struct report *r = page->r;
     struct document *d = document_new(&r->pool);
 
-    summary_all(r, page->headlines, d);
+    summary_all(r, page->headlines, true, d);
     document_link_terms(d, terms, sizeof(terms) / sizeof(*terms));
     fputs("<section id='headlines'>\n<h2>Summary</h2>\n", page->out);
     document_write_html(d, page->out);

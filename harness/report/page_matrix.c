@@ -95,7 +95,10 @@ static void write_slow(const struct page *page, const struct matrix *m)
     for (size_t i = 0; i < m->n * m->n; i++)
         all += matrix_is_listed(m, i);
     if (m->looks_slow)
-        html_print(page->out, "<p class='note'>%s.</p>\n", matrix_looks_slow_text(page->r, m));
+        html_print(page->out,
+                   "<p class='note'>Look slow, which is not proven: %s. Measure again with a "
+                   "higher --repeat.</p>\n",
+                   matrix_looks_slow_text(page->r, m));
     if (!all && !m->n_slow_hosts)
         return;
     fputs("<ul class='findings'>", page->out);

@@ -51,7 +51,7 @@ int report_markdown(FILE *out, const char *const *runs, size_t n, char *error, s
 #define AGAIN_SLOWEST 2
 int report_again(const struct run_folder *run, unsigned *cases, size_t room, size_t *n);
 
-/* The answers and the table that end a run. 0 or -errno. */
-int report_summary(FILE *out, const struct run_folder *run);
+/* The answers and the table that end a run. notes: with all that is to be known beside them. 0 or -errno. */
+int report_summary(FILE *out, const struct run_folder *run, bool notes);
 
 #endif

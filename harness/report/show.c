@@ -11,12 +11,12 @@
 #include "harness/report/described.h"
 #include "harness/text.h"
 
-#define MS_FROM_US 1e5 /* where us become ms */
-
 const char *show_short(struct pool *pool, double value)
 {
     double size = fabs(value);
-    int digits = size == 0 || size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2 - (int)floor(log10(size));
+    int digits = size == 0 || size >= 99.95 ? 0
+                 : size >= 9.995            ? 1
+                                            : 2 - (int)floor(log10(size * 1.0005));
 
     return isnan(value) || digits > 6 || size >= 1e7 ? document_number(pool, value)
                                                      : pool_text(pool, "%.*f", digits, value);
@@ -27,10 +27,36 @@ const char *show_count(struct pool *pool, size_t n, const char *thing)
     return pool_text(pool, "%s", text_count(n, thing).text);
 }
 
-struct show_scale show_scale(double value, const char *unit)
+/* Prefixes by thousands, and the bases that take them; of "s" none above it. */
+static const char *const prefixes[] = {"n", "u", "m", "", "k", "M", "G", "T", "P"};
+static const char *const bases[] = {"s", "B/s", "b/s", "FLOP/s", "OP/s", "samples/s"};
+enum { PREFIXES = sizeof(prefixes) / sizeof(*prefixes), PLAIN = 3 };
+
+static bool is_unit(const char *unit, const char *prefix, const char *base)
 {
-    if (!strcmp(unit, "us") && value >= MS_FROM_US)
-        return (struct show_scale){1e-3, "ms"};
+    size_t n = strlen(prefix);
+
+    return !strncmp(unit, prefix, n) && !strcmp(unit + n, base);
+}
+
+struct show_scale show_scale(struct pool *pool, double value, const char *unit)
+{
+    double factor = 1, size = fabs(value);
+
+    if (!isfinite(value) || value == 0)
+        return (struct show_scale){1, unit};
+    for (size_t b = 0; b < sizeof(bases) / sizeof(*bases); b++)
+        for (size_t i = 0; i < PREFIXES; i++) {
+            size_t least = b ? PLAIN : 0, most = b ? PREFIXES - 1 : PLAIN;
+
+            if (!is_unit(unit, prefixes[i], bases[b]) || i < least || i > most)
+                continue;
+            for (; size * factor >= 999.5 && i < most; i++)
+                factor *= 1e-3;
+            for (; size * factor < 0.9995 && i > least; i--)
+                factor *= 1e3;
+            return (struct show_scale){factor, pool_text(pool, "%s%s", prefixes[i], bases[b])};
+        }
     return (struct show_scale){1, unit};
 }
 

@@ -12,12 +12,13 @@
 
 const char *show_short(struct pool *pool, double value); /* three digits: 0.012, 12.3, 1234 */
 const char *show_interval(struct pool *pool, const struct report_point *p); /* "12.3 to 12.4" */
-/* What a value is shown times, and in which unit: long times in us are shown in ms. */
+/* What a value is shown times, and in which unit, so that it is from 1 to 999 where there is such a
+ * unit: 4308 GB/s is shown as 4.31 TB/s, 0.2 us as 200 ns. */
 struct show_scale {
     double factor;
     const char *unit;
 };
-struct show_scale show_scale(double value, const char *unit);
+struct show_scale show_scale(struct pool *pool, double value, const char *unit);
 const char *show_count(struct pool *pool, size_t n, const char *thing); /* "1 row", "2 rows" */
 
 /* " (simulated)", behind a value that was not measured; "" behind one that was. */

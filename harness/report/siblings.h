@@ -44,10 +44,4 @@ struct siblings {
 void siblings_ask(struct report *r, struct comparisons *q);
 void siblings_judge(const struct comparisons *q, struct siblings *out);
 
-/* For the first lines of a run: "1 rail is to be looked into", of what is proven and measured; "":
- * nothing. */
-const char *siblings_health(struct report *r, const struct siblings *s, size_t run);
-/* Its lines of the answers: what is slow, what is missing, what only seems slow. */
-void siblings_answer(struct report *r, const struct siblings *s, size_t run, struct document *d);
-
 #endif

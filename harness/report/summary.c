@@ -4,16 +4,16 @@
 
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "harness/report/facts.h"
 #include "harness/report/page.h"
 #include "harness/report/report.h"
 #include "harness/report/show.h"
 
-#define FAILED_MAX 2   /* tests that failed and are named; the table has all */
-#define REASON_MAX 130 /* bytes of a reason in an answer: the table has it whole */
-#define GIB        (1024.0 * 1024 * 1024)
+#define PROBLEMS_MAX 6   /* that are told; the table has all */
+#define NAMED_MAX    3   /* tests in a list */
+#define REASON_MAX   130 /* bytes of a reason in an answer: the notes have it whole */
+#define GIB          (1024.0 * 1024 * 1024)
 
 struct scene {
     struct report *r;
@@ -50,7 +50,10 @@ static const struct headline_run *line(const struct scene *s, size_t i)
 
 static const char *test_name(const struct scene *s, size_t i)
 {
-    return pool_text(s->pool, "%s, %s", s->h->all[i].pipe, s->h->all[i].label);
+    const char *what = line(s, i)->what;
+
+    return pool_text(s->pool, "%s, %s%s%s", s->h->all[i].pipe, s->h->all[i].label, *what ? " " : "",
+                     what);
 }
 
 /* ---- the machine and the run */
@@ -227,20 +230,7 @@ static void answer_run(const struct scene *s)
                              pool_text(s->pool, "plumb run --resume %s", run->path));
 }
 
-/* ---- what failed, what is weakest */
-
-static bool is_weak(const struct headline_run *at)
-{
-    return at->verdict.tone != TONE_NONE || is_kind(at, VERDICT_UNDECIDED);
-}
-
-static bool any_failed(const struct scene *s)
-{
-    for (size_t i = 0; i < s->h->n; i++)
-        if (has_failed(line(s, i)))
-            return true;
-    return false;
-}
+/* ---- what is wrong */
 
 static const char *shortened(const struct scene *s, const char *text)
 {
@@ -274,61 +264,6 @@ static const char *wrong_elsewhere(const struct scene *s)
     return *text ? pool_text(s->pool, "wrong data in cases of %s: see the rows", text) : "";
 }
 
-static void answer_failed(const struct scene *s)
-{
-    struct show_list names = {.pool = s->pool, .max = FAILED_MAX, .parts = "; "};
-    const char *reason = "", *elsewhere = wrong_elsewhere(s);
-
-    for (size_t i = 0; i < s->h->n; i++) {
-        const struct headline_run *at = line(s, i);
-
-        if (!has_failed(at))
-            continue;
-        show_list_add(&names, *at->lost.text
-                                  ? pool_text(s->pool, "%s (%s)", test_name(s, i), at->lost.text)
-                                  : test_name(s, i));
-        bool own = point_is_wrong(at->point) || point_has_failed(at->point) || !at->lost.first;
-        if (!*reason)
-            reason = own ? at->point->reason : at->lost.first->points[s->run].reason;
-    }
-    if (!names.n && *elsewhere)
-        document_answer(s->d, "Failed", "beside the table", TONE_BAD, elsewhere);
-    if (!names.n)
-        return;
-    document_answer(s->d, "Failed", pool_text(s->pool, "%zu of %zu tests", names.n, s->h->n),
-                    TONE_BAD, show_list_text(&names));
-    if (*reason)
-        document_answer_more(s->d, shortened(s, reason), "");
-    if (*elsewhere)
-        document_answer_more(s->d, elsewhere, "");
-}
-
-/* How near it is to what is called low: above the limit comes before all, for then the limit or the
- * path is wrong; then what is slow beside its like, whatever its limit. */
-static double rank(const struct headline_run *at)
-{
-    double share = at->point->percent / at->verdict.low_below;
-
-    return is_kind(at, VERDICT_ABOVE) ? -3
-           : at->verdict.look         ? -2
-           : is_kind(at, VERDICT_LOW) ? share - 1
-                                      : share;
-}
-
-static size_t weakest(const struct scene *s)
-{
-    size_t found = s->h->n;
-
-    for (size_t i = 0; i < s->h->n; i++) {
-        const struct headline_run *at = line(s, i);
-
-        if ((is_judged(at) || at->verdict.look) &&
-            (found == s->h->n || rank(at) < rank(line(s, found))))
-            found = i;
-    }
-    return found;
-}
-
 /* Without what only bounds its time: by default it has more. */
 static const char *without(const struct scene *s, const char *arguments, const char *option)
 {
@@ -343,7 +278,7 @@ static const char *without(const struct scene *s, const char *arguments, const c
     return pool_text(s->pool, "%.*s%s", (int)(at - arguments), arguments, end);
 }
 
-/* The case to look closer at: what is slow beside its like, and not the best of them. */
+/* The case to look closer at: what is slow beside its like, and not the one that is shown. */
 static const struct report_case *look_at(const struct headline_run *at)
 {
     return at->verdict.look_case ? at->verdict.look_case : at->best;
@@ -370,20 +305,6 @@ static const char *command_of(const struct scene *s, const struct headline *h)
     return pool_text(s->pool, "plumb %s %s", h->bench->name, arguments);
 }
 
-static const char *weakness(const struct scene *s, size_t i)
-{
-    const struct headline_run *at = line(s, i);
-    const char *text = pool_text(s->pool, "%s, is at %s of its limit", test_name(s, i),
-                                 document_percent(s->pool, at->point->percent));
-
-    if (at->verdict.machine_changed)
-        return pool_text(s->pool, "%s; the machine itself changed between launches (note %zu)",
-                         text, document_note(s->d, at->verdict.machine_changed));
-    if (*at->verdict.range)
-        return pool_text(s->pool, "%s (%s)", text, at->verdict.range);
-    return isnan(at->point->low) ? pool_text(s->pool, "%s in a single launch", text) : text;
-}
-
 /* What its rows say is amiss, but not how wide their intervals are: that makes nothing low. */
 static const char *rows_reason(const struct scene *s, const struct headline *h)
 {
@@ -396,79 +317,238 @@ static const char *rows_reason(const struct scene *s, const struct headline *h)
 }
 
 /* The nearest cause that is known: of the device, of the rows, of the machine; or "". */
-static const char *weak_why(const struct scene *s, const struct headline *h)
+static const char *cause_of(const struct scene *s, const struct headline *h)
 {
     const struct headline_run *at = &h->runs[s->run];
     const char *why = verdict_device_findings(s->r, s->run, h->bench, look_at(at));
 
-    if (!*why && is_weak(at) && !is_kind(at, VERDICT_UNDECIDED))
+    if (!*why)
         why = rows_reason(s, h);
     return *why ? why : at->verdict.findings;
 }
 
-static void answer_weakest(const struct scene *s)
+/* "GEMM, bf16 8192: 42 % of its limit", "Memory, triad: wrong data in 1 of 2 cases: 17 differ" */
+static const char *problem_text(const struct scene *s, size_t i)
 {
-    size_t i = weakest(s);
-    const struct headline_run *at;
-    const char *why, *command;
+    const struct headline_run *at = line(s, i);
+    const struct headline_lost *lost = &at->lost;
+    const char *what, *why = "";
 
-    if (i == s->h->n) {
-        document_answer(s->d, "Weakest", "not known", TONE_NONE,
-                        "no test has a limit of this machine");
-        return;
+    if (has_failed(at)) {
+        bool own = point_is_wrong(at->point) || point_has_failed(at->point) || !lost->first;
+
+        what = *lost->text ? lost->text : at->verdict.word;
+        why = own ? at->point->reason : lost->first->points[s->run].reason;
+    } else {
+        what = is_kind(at, VERDICT_SLOW)
+                   ? shortened(s, at->verdict.look)
+                   : pool_text(s->pool, "%s of its limit%s",
+                               document_percent(s->pool, at->point->percent),
+                               isnan(at->point->low) ? ", in a single launch" : "");
+        why =
+            at->verdict.machine_changed ? at->verdict.machine_changed : cause_of(s, &s->h->all[i]);
     }
-    at = line(s, i);
-    if (at->verdict.look && !is_kind(at, VERDICT_ABOVE))
-        document_answer(
-            s->d, "Weakest", "slow", TONE_LOW,
-            pool_text(s->pool, "%s: %s", test_name(s, i), shortened(s, at->verdict.look)));
-    else
-        document_answer(s->d, "Weakest", at->verdict.word, at->verdict.tone, weakness(s, i));
-    if (any_failed(s)) /* that comes first */
+    return pool_text(s->pool, "%s: %s%s%s", test_name(s, i), what, *why ? ": " : "",
+                     shortened(s, why));
+}
+
+/* What comes first: what is lost, then what lies above its limit, for then the limit or the path is
+ * wrong; then what is slow beside its like, then what is lowest. */
+static double rank(const struct headline_run *at)
+{
+    return has_failed(at)               ? -4
+           : is_kind(at, VERDICT_ABOVE) ? -3
+           : at->verdict.look           ? -2
+           : is_judged(at)              ? at->point->percent / at->verdict.low_below
+                                        : 1e9;
+}
+
+/* Of these tests the first that is not told yet; n: there is none. */
+static size_t next_of(const struct scene *s, bool (*is)(const struct headline_run *),
+                      const bool *told)
+{
+    size_t found = s->h->n;
+
+    for (size_t i = 0; i < s->h->n; i++)
+        if (!told[i] && is(line(s, i)) &&
+            (found == s->h->n || rank(line(s, i)) < rank(line(s, found))))
+            found = i;
+    return found;
+}
+
+/* A slow pair or host is told by its matrix, and a slow GPU with all of its tests. */
+static bool is_problem(const struct headline_run *at)
+{
+    bool told = at->by_matrix || (*at->behind.place && at->behind.proven);
+
+    return at->verdict.tone != TONE_NONE && !(told && is_kind(at, VERDICT_SLOW));
+}
+
+static bool is_low_undecided(const struct headline_run *at)
+{
+    return is_measured_value(at) && is_kind(at, VERDICT_UNDECIDED) &&
+           at->point->percent < at->verdict.low_below;
+}
+
+struct problems {
+    const char *texts[PROBLEMS_MAX];
+    size_t n;            /* in all; of the first PROBLEMS_MAX the texts */
+    const char *command; /* to look closer at the first; "" */
+};
+
+static void add_problem(struct problems *p, const char *text)
+{
+    if (!*text)
         return;
-    why = weak_why(s, &s->h->all[i]);
-    if (*why)
-        document_answer_more(s->d, shortened(s, why), "");
-    command = command_of(s, &s->h->all[i]);
-    if (*command)
-        document_answer_more(s->d, "to look closer", command);
+    if (p->n < PROBLEMS_MAX)
+        p->texts[p->n] = text;
+    p->n++;
 }
 
-/* ---- what is healthy, what is not known */
-
-/* "Network latency", of a list that has "Network". */
-static bool is_kind_of(const char *list, const char *pipe)
+/* "f64 8192 (0.91)", in brackets what the place has of the median of all. */
+static const char *behind_text(const struct scene *s, size_t i, const char *pipe)
 {
-    size_t n = strcspn(pipe, " ");
+    const struct headline *h = &s->h->all[i];
 
-    for (; pipe[n] && *list; list += strcspn(list, ","), list += strspn(list, ", "))
-        if (strcspn(list, ",") == n && !memcmp(list, pipe, n))
-            return true;
-    return false;
+    return pool_text(s->pool, "%s%s%s%s%s (%.2f)", pipe, *pipe ? ", " : "", h->label,
+                     *line(s, i)->what ? " " : "", line(s, i)->what, line(s, i)->behind.ratio);
 }
 
-/* Pipes of the tests for which `is` holds, each once, but for those of tests for which `not`
- * does. */
-static const char *pipes_where(const struct scene *s, bool (*is)(const struct headline_run *),
-                               bool (*never)(const struct headline_run *))
+/* The tests in which this place is behind the others: it is one problem, and not one of each. */
+static const char *place_text(const struct scene *s, size_t first, bool *told)
 {
-    const char *list = "", *last = "";
+    const struct headline_run *at = line(s, first);
+    struct show_list names = {.pool = s->pool, .max = NAMED_MAX};
+    const char *pipe = "", *why = cause_of(s, &s->h->all[first]);
 
-    for (size_t i = 0; i < s->h->n; i++) {
-        const char *pipe = s->h->all[i].pipe;
-        bool any = false, shut = false;
+    for (size_t i = first; i < s->h->n; i++) {
+        const struct headline_run *other = line(s, i);
 
-        if (!strcmp(pipe, last))
+        if (told[i] || has_failed(other) || strcmp(other->behind.place, at->behind.place) != 0 ||
+            other->behind.proven != at->behind.proven)
             continue;
-        last = pipe;
-        for (size_t k = i; k < s->h->n && !strcmp(s->h->all[k].pipe, pipe); k++) {
-            any = any || is(line(s, k));
-            shut = shut || (never && never(line(s, k)));
-        }
-        if (any && !shut && !is_kind_of(list, pipe))
-            list = show_joined(s->pool, list, pipe);
+        told[i] = true;
+        show_list_add(
+            &names,
+            behind_text(s, i, strcmp(pipe, s->h->all[i].pipe) != 0 ? s->h->all[i].pipe : ""));
+        pipe = s->h->all[i].pipe;
     }
-    return list;
+    return pool_text(s->pool, "%s is behind the median of %zu: %s%s%s", at->behind.place, at->alike,
+                     show_list_text(&names), *why ? ": " : "", shortened(s, why));
+}
+
+static void add_test(const struct scene *s, size_t i, const char *text, struct problems *p)
+{
+    if (!p->n)
+        p->command = command_of(s, &s->h->all[i]);
+    add_problem(p, text);
+}
+
+static void add_places(const struct scene *s, bool proven, struct problems *p)
+{
+    bool *told = pool_alloc(s->pool, s->h->n + 1, sizeof(*told));
+
+    for (size_t i = 0; i < s->h->n; i++)
+        if (!told[i] && *line(s, i)->behind.place && !has_failed(line(s, i)) &&
+            line(s, i)->behind.proven == proven)
+            add_test(s, i, place_text(s, i, told), p);
+}
+
+static const char *title_of(const struct scene *s, const struct matrix *m)
+{
+    return pool_text(s->pool, "%s, %s", m->metric, m->title);
+}
+
+static void add_matrix(const struct scene *s, const struct matrix *m, struct problems *p)
+{
+    for (size_t i = 0; i < m->n_slow_hosts; i++)
+        add_problem(p, pool_text(s->pool, "%s (%s)", matrix_host_text(s->r, m, i), title_of(s, m)));
+    for (size_t i = 0; i < m->n * m->n; i++)
+        if (matrix_is_listed(m, i))
+            add_problem(p,
+                        pool_text(s->pool, "%s (%s)%s", matrix_slow_text(s->r, m, i),
+                                  title_of(s, m), show_origin(s->pool, m->cells[i].point->origin)));
+}
+
+/* "rail 3 carries 0.52 of the other rails and 2 more": which are behind, or have no value. */
+static const char *siblings_text(const struct scene *s, bool proven, bool absent)
+{
+    struct show_list names = {.pool = s->pool, .max = NAMED_MAX, .parts = "; "};
+    const struct siblings *all = &s->h->siblings;
+
+    for (size_t i = 0; i < all->n; i++)
+        if (all->all[i].run == s->run && all->all[i].proven == proven &&
+            all->all[i].absent == absent)
+            show_list_add(&names, all->all[i].sentence);
+    return show_list_text(&names);
+}
+
+static struct problems find_problems(const struct scene *s)
+{
+    bool *told = pool_alloc(s->pool, s->h->n + 1, sizeof(*told));
+    struct problems p = {.command = ""};
+
+    add_problem(&p, wrong_elsewhere(s));
+    for (size_t i; (i = next_of(s, has_failed, told)) < s->h->n; told[i] = true)
+        add_test(s, i, problem_text(s, i), &p);
+    for (size_t i = 0; i < s->h->matrices.n; i++)
+        if (s->h->matrices.all[i].run == s->run)
+            add_matrix(s, &s->h->matrices.all[i], &p);
+    add_problem(&p, siblings_text(s, true, false));
+    add_problem(&p, siblings_text(s, true, true));
+    add_places(s, true, &p);
+    for (size_t i; (i = next_of(s, is_problem, told)) < s->h->n; told[i] = true)
+        add_test(s, i, problem_text(s, i), &p);
+    return p;
+}
+
+/* ---- what is not proven, and what is not known */
+
+/* "Memory, triad, 41 % of its limit" */
+static const char *low_text(const struct scene *s, const struct headline_run *at, const char *name)
+{
+    const char *why = at->verdict.machine_changed;
+
+    return pool_text(s->pool, "%s, %s of its limit%s%s", name,
+                     document_percent(s->pool, at->point->percent), why ? ": " : "",
+                     why ? shortened(s, why) : "");
+}
+
+/* What looks slow or low: a single repetition, or an interval that is too wide, proves nothing. */
+static struct problems find_suspects(const struct scene *s)
+{
+    bool *told = pool_alloc(s->pool, s->h->n + 1, sizeof(*told));
+    struct problems p = {.command = ""};
+
+    for (size_t i = 0; i < s->h->matrices.n; i++) {
+        const struct matrix *m = &s->h->matrices.all[i];
+
+        if (m->run == s->run && m->looks_slow)
+            add_problem(
+                &p, pool_text(s->pool, "%s (%s)", matrix_looks_slow_text(s->r, m), title_of(s, m)));
+    }
+    add_problem(&p, siblings_text(s, false, false));
+    add_places(s, false, &p);
+    for (size_t i; (i = next_of(s, is_low_undecided, told)) < s->h->n; told[i] = true)
+        add_problem(&p, low_text(s, line(s, i), test_name(s, i)));
+    return p;
+}
+
+static void answer_suspects(const struct scene *s)
+{
+    struct problems p = find_suspects(s);
+
+    for (size_t i = 0; i < p.n && i < NAMED_MAX; i++)
+        if (i)
+            document_answer_more(s->d, p.texts[i], "");
+        else
+            document_answer(s->d, "Not proven", "looks slow", TONE_LOW, p.texts[i]);
+    if (p.n)
+        document_answer_more(
+            s->d,
+            pool_text(s->pool, "%sto confirm: a higher --repeat",
+                      p.n > NAMED_MAX ? pool_text(s->pool, "and %zu more; ", p.n - NAMED_MAX) : ""),
+            "");
 }
 
 static bool is_normal(const struct headline_run *at)
@@ -476,27 +556,10 @@ static bool is_normal(const struct headline_run *at)
     return is_measured_value(at) && is_kind(at, VERDICT_NORMAL);
 }
 
-static bool is_undecided(const struct headline_run *at)
-{
-    return is_measured_value(at) && is_kind(at, VERDICT_UNDECIDED);
-}
-
-static bool is_without_limit(const struct headline_run *at)
-{
-    return is_measured_value(at) && !(at->verdict.low_below > 0) && !has_failed(at);
-}
-
 static bool is_unmeasured(const struct headline_run *at)
 {
     return is_kind(at, VERDICT_NOT_MEASURED);
 }
-
-static bool is_not_of_here(const struct headline_run *at)
-{
-    return at->point && at->point->n_values && !point_is_measured(at->point);
-}
-
-/* ---- is it healthy? */
 
 static size_t count_where(const struct scene *s, bool (*is)(const struct headline_run *))
 {
@@ -505,20 +568,6 @@ static size_t count_where(const struct scene *s, bool (*is)(const struct headlin
     for (size_t i = 0; i < s->h->n; i++)
         n += is(line(s, i));
     return n;
-}
-
-static bool is_slow(const struct headline_run *at)
-{
-    return is_measured_value(at) && at->verdict.tone == TONE_LOW && !is_undecided(at);
-}
-
-static bool any_slow_link(const struct scene *s)
-{
-    for (size_t i = 0; i < s->h->matrices.n; i++)
-        for (size_t k = 0; k < s->h->matrices.all[i].n * s->h->matrices.all[i].n; k++)
-            if (s->h->matrices.all[i].run == s->run && matrix_is_listed(&s->h->matrices.all[i], k))
-                return true;
-    return false;
 }
 
 static bool is_all_skipped(const struct scene *s)
@@ -531,27 +580,6 @@ static bool is_all_skipped(const struct scene *s)
     return n && n == plan->n_rows;
 }
 
-/* "measured nothing", "not healthy, tests failed", "nothing is proven slow" */
-static const char *health(const struct scene *s)
-{
-    size_t slow = count_where(s, is_slow);
-
-    if (is_all_skipped(s))
-        return "measured nothing";
-    if (any_failed(s))
-        return "not healthy, tests failed";
-    if (*wrong_elsewhere(s))
-        return "not healthy, wrong data";
-    if (slow)
-        return pool_text(s->pool, "%s %s to be looked into", show_count(s->pool, slow, "test"),
-                         slow == 1 ? "is" : "are");
-    if (*siblings_health(s->r, &s->h->siblings, s->run))
-        return siblings_health(s->r, &s->h->siblings, s->run);
-    if (any_slow_link(s))
-        return "links are slow";
-    return count_where(s, is_normal) ? "nothing is proven slow" : "not known";
-}
-
 /* "all 28 launches were skipped: no driver"; the notes have a reason of GPUs. */
 static const char *skipped_text(const struct scene *s)
 {
@@ -561,122 +589,131 @@ static const char *skipped_text(const struct scene *s)
     for (size_t b = 0; !*why && b < s->r->n_benches; b++)
         for (size_t i = 0; !*why && i < s->r->benches[b].n_cases; i++)
             why = shortened(s, s->r->benches[b].cases[i].points[s->run].reason);
-    return pool_text(s->pool, "%s skipped%s%s",
+    return pool_text(s->pool, "measured nothing: %s skipped%s%s",
                      n == 1 ? "its launch was" : pool_text(s->pool, "all %zu launches were", n),
                      *why ? ": " : "", why);
 }
 
 /* None is bad, and no test is judged, or the suite begins with a job: what is asked of this run is how
  * fast its jobs are. */
-static bool is_of_jobs(const struct scene *s)
+static bool is_of_jobs(const struct scene *s, const struct problems *p)
 {
-    bool asked = !count_where(s, is_judged) ||
-                 (jobs_lead(s->r, s->run) && !count_where(s, is_slow) && !any_slow_link(s) &&
-                  !*siblings_health(s->r, &s->h->siblings, s->run));
-
-    return asked && !any_failed(s) && !*wrong_elsewhere(s) &&
+    return !p->n && (!count_where(s, is_judged) || jobs_lead(s->r, s->run)) &&
            *jobs_answer_text(s->r, &s->h->jobs, s->run);
 }
 
-static const char *answer_text(const struct scene *s)
+/* "no problem in 22 tests: 12 are normal by their limit"; of what was not measured here nothing is known. */
+static const char *health_text(const struct scene *s, const struct problems *p)
 {
-    size_t judged = count_where(s, is_judged), undecided = count_where(s, is_undecided);
-    const char *text = health(s);
+    size_t judged = count_where(s, is_judged), measured = count_where(s, is_measured_value), normal;
+    const char *tests = show_count(s->pool, measured, "test"), *text;
 
     if (is_all_skipped(s))
-        return pool_text(s->pool, "%s: %s", text, skipped_text(s));
-    if (is_of_jobs(s))
+        return skipped_text(s);
+    if (is_of_jobs(s, p))
         return jobs_answer_text(s->r, &s->h->jobs, s->run);
-    if (judged)
-        text = pool_text(s->pool, "%s: %zu of %zu judged test%s normal", text,
-                         count_where(s, is_normal), judged, judged == 1 ? " is" : "s are");
-    else
-        text = pool_text(s->pool, "%s: no test was judged", text);
-    return undecided ? pool_text(s->pool, "%s, %zu undecided", text, undecided) : text;
+    if (p->n)
+        return pool_text(s->pool, "%s in %s", show_count(s->pool, p->n, "problem"),
+                         measured ? tests : show_count(s->pool, s->h->n, "test"));
+    if (!measured)
+        return s->h->n ? "nothing was measured on this machine"
+                       : "no test is among these rows: the report lists them";
+    if (!judged)
+        return pool_text(s->pool,
+                         "no problem seen in %s, none of which has a limit to be judged by", tests);
+    normal = count_where(s, is_normal);
+    text = pool_text(s->pool, "no problem in %s: %zu of %zu with a limit %s normal", tests, normal,
+                     judged, judged == 1 ? "is" : "are");
+    return normal < judged ? pool_text(s->pool, "%s, %zu not decided", text, judged - normal)
+                           : text;
 }
 
-static void answer_health(const struct scene *s)
+static void answer_health(const struct scene *s, const struct problems *p)
 {
-    size_t others = count_where(s, is_without_limit);
-    const char *text = answer_text(s);
-
-    if (others && count_where(s, is_judged) && !is_of_jobs(s))
-        text = pool_text(s->pool, "%s, %zu not judged", text, others);
-    document_answer(s->d, "Answer", "", TONE_NONE, text);
+    document_answer(s->d, "Answer", "", p->n ? TONE_BAD : TONE_NONE, health_text(s, p));
+    for (size_t i = 0; i < p->n && i < PROBLEMS_MAX; i++)
+        document_answer_more(s->d, p->texts[i], "");
+    if (p->n > PROBLEMS_MAX)
+        document_answer_more(
+            s->d, pool_text(s->pool, "and %zu more: plumb report --notes", p->n - PROBLEMS_MAX),
+            "");
+    if (*p->command)
+        document_answer_more(s->d, "to look closer", p->command);
 }
 
-static const char *more(const struct scene *s, const char *text, const char *what, const char *list)
+/* Where nothing is wrong: what is nearest to it. */
+static void answer_lowest(const struct scene *s)
 {
-    if (!*list)
-        return text;
-    return pool_text(s->pool, "%s%s%s: %s", text, *text ? "; " : "", what, list);
+    bool *told = pool_alloc(s->pool, s->h->n + 1, sizeof(*told));
+    size_t i = next_of(s, is_normal, told);
+
+    if (i < s->h->n)
+        document_answer(s->d, "Lowest", "", TONE_NONE,
+                        pool_text(s->pool, "%s, %s of its limit, which is normal", test_name(s, i),
+                                  document_percent(s->pool, line(s, i)->point->percent)));
 }
 
 static void answer_unknown(const struct scene *s)
 {
+    struct show_list skipped = {.pool = s->pool, .max = NAMED_MAX};
     const char *text = "";
 
-    text = more(s, text, "undecided", pipes_where(s, is_undecided, NULL));
-    if (!is_of_jobs(s)) { /* their lines say it */
-        text = more(s, text, "not judged", pipes_where(s, is_without_limit, is_judged));
-        text =
-            more(s, text, "simulated, modelled or imported", pipes_where(s, is_not_of_here, NULL));
-    }
-    text = more(s, text, "not measured", pipes_where(s, is_unmeasured, NULL));
-    text = more(s, text, "not in this run", s->h->missing);
-    if (*s->h->no_gpu)
-        text = pool_text(s->pool, "%s%sno GPU", text, *text ? "; " : "");
+    for (size_t i = 0; i < s->h->n; i++)
+        if (is_unmeasured(line(s, i)))
+            show_list_add(&skipped, test_name(s, i));
+    text = show_list_text(&skipped);
     if (*text)
-        document_answer(s->d, "Unknown", "", TONE_NONE, text);
+        text = pool_text(s->pool, "%s (skipped)", text);
+    if (*s->h->missing)
+        text =
+            pool_text(s->pool, "%s%snot in this run: %s", text, *text ? "; " : "", s->h->missing);
+    if (*s->h->unheaded)
+        text = pool_text(s->pool, "%s%snot by the rows here: %s", text, *text ? "; " : "",
+                         s->h->unheaded);
+    if (*s->h->no_gpu)
+        text = pool_text(s->pool, "%s%s%s", text, *text ? "; " : "",
+                         shortened(s, headlines_no_gpu_text(s->pool, s->h)));
+    if (*text)
+        document_answer(s->d, "Not tested", "", TONE_NONE, text);
 }
 
 void summary_answers(struct report *r, const struct headlines *h, size_t run, struct document *d)
 {
     const struct scene s = {r, &r->pool, h, run, d};
-    const char *healthy = pipes_where(&s, is_normal, is_weak);
+    const struct problems p = find_problems(&s);
 
-    answer_health(&s);
-    jobs_answer(r, &h->jobs, run, is_of_jobs(&s), d);
+    answer_health(&s, &p);
+    answer_suspects(&s);
+    jobs_answer(r, &h->jobs, run, is_of_jobs(&s, &p), d);
     answer_machine(&s);
     answer_run(&s);
     trust_answer(r, &h->comparisons, run, d);
-    answer_failed(&s);
-    if (!is_of_jobs(&s))
-        answer_weakest(&s);
-    siblings_answer(r, &h->siblings, run, d);
-    if (!is_of_jobs(&s) || count_where(&s, is_judged))
-        document_answer(d, "Healthy", "", TONE_NONE,
-                        *healthy ? healthy : "no component is proven to be");
+    if (!p.n && !is_of_jobs(&s, &p))
+        answer_lowest(&s);
     answer_unknown(&s);
 }
 
 /* ---- all of it */
 
-void summary_all(struct report *r, const struct headlines *h, struct document *d)
+void summary_all(struct report *r, const struct headlines *h, bool notes, struct document *d)
 {
     for (size_t run = 0; run < r->n_runs; run++) {
         if (r->n_runs > 1)
             document_heading(d, 3, r->names[run], "");
         summary_answers(r, h, run, d);
     }
-    summary_table(r, h, d);
+    summary_table(r, h, notes, d);
 }
 
-static int write_summary(FILE *out, struct report *r, const struct headlines *h)
+static int write_summary(FILE *out, struct report *r, const struct headlines *h, bool notes)
 {
     struct document *d = document_new(&r->pool);
     struct document_terminal terminal = document_terminal_of(out);
 
-    summary_all(r, h, d);
+    summary_all(r, h, notes, d);
+    summary_places(r, h, d);
     fputc('\n', out);
-    int err = document_write_terminal(d, &terminal, out);
-    if (err || !isatty(fileno(out)))
-        return err;
-    /* the notes have scrolled the first lines away */
-    const struct scene s = {r, &r->pool, h, 0, document_new(&r->pool)};
-    answer_health(&s);
-    fputc('\n', out);
-    return document_write_terminal(s.d, &terminal, out);
+    return document_write_terminal(d, &terminal, out);
 }
 
 int report_markdown(FILE *out, const char *const *runs, size_t n, char *error, size_t len)
@@ -689,7 +726,8 @@ int report_markdown(FILE *out, const char *const *runs, size_t n, char *error, s
         return err;
     struct document *d = document_new(&r.pool);
     headlines_make(&r, &headlines);
-    summary_all(&r, &headlines, d);
+    summary_all(&r, &headlines, false, d);
+    summary_places(&r, &headlines, d);
     err = document_write_markdown(d, out);
     if (err)
         snprintf(error, len, "the Markdown could not be written: %s", strerror(-err));
@@ -697,7 +735,7 @@ int report_markdown(FILE *out, const char *const *runs, size_t n, char *error, s
     return err;
 }
 
-int report_summary(FILE *out, const struct run_folder *run)
+int report_summary(FILE *out, const struct run_folder *run, bool notes)
 {
     struct headlines headlines;
     struct report r;
@@ -705,7 +743,7 @@ int report_summary(FILE *out, const struct run_folder *run)
 
     if (!err) {
         headlines_make(&r, &headlines);
-        err = write_summary(out, &r, &headlines);
+        err = write_summary(out, &r, &headlines, notes);
     }
     report_release(&r);
     return err;

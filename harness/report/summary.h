@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What every output of a run begins with, so that one screen answers: is it healthy, what was measured, how far it
- * can be trusted, which part is weakest and what to do, what is healthy, what is not known. Then one
- * table, and remarks as numbered notes under it.
+ * What every output of a run begins with, so that one screen answers: what is wrong and where, on which
+ * machine, how far it can be trusted, what was not tested. Then one line a test, and matrices of GPUs and hosts.
  *
- * Only what was measured on this machine is called weak or healthy.
+ * Of equal things (GPUs, pairs, links) a line shows the median; the worst is named among the problems.
+ * The words of a table are those that ask for something: of what is normal it has none.
  */
 #ifndef PLUMB_REPORT_SUMMARY_H
 #define PLUMB_REPORT_SUMMARY_H
@@ -14,11 +14,13 @@
 #include "harness/report/model.h"
 
 void summary_answers(struct report *r, const struct headlines *h, size_t run, struct document *d);
-/* Each test with value, interval, share of the limit and a word, of all runs; notes; what has no
- * line. */
-void summary_table(struct report *r, const struct headlines *h, struct document *d);
+/* Each test with value, interval, share of the limit and a word, of all runs. notes: with all that is
+ * to be known beside them; else each line says what it says alone. */
+void summary_table(struct report *r, const struct headlines *h, bool notes, struct document *d);
+/* A table of what each GPU reached, and a matrix of pairs and of hosts, where a terminal has room. */
+void summary_places(struct report *r, const struct headlines *h, struct document *d);
 /* The answers of each run, under its name where there are several, and the table. */
-void summary_all(struct report *r, const struct headlines *h, struct document *d);
+void summary_all(struct report *r, const struct headlines *h, bool notes, struct document *d);
 
 /*
  * How far a run can be trusted: by the smallest loss that it could have shown, and by what

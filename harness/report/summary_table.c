@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of the first screen, and what has no line in it: see summary.h. */
 #include <math.h>
+#include <string.h>
 
 #include "harness/report/report.h"
 #include "harness/report/show.h"
 #include "harness/report/summary.h"
-
-#define SLOW_MAX 4 /* pairs of GPUs that are named */
 
 struct shown {
     struct report *r;
     struct pool *pool;
     const struct headlines *h;
     size_t run;
+    bool notes;
     struct document *d;
 };
 
@@ -20,10 +20,13 @@ enum { PIPE, TEST, RUN, VALUE, SIDES, SHARE, WORD, COLUMNS };
 
 /* Of one run: without RUN. */
 static const struct document_column columns[COLUMNS] = {
-    [PIPE] = {"component", COLUMN_STAYS, false}, [TEST] = {"test", COLUMN_STAYS, false},
-    [RUN] = {"run", COLUMN_STAYS, false},        [VALUE] = {"value", COLUMN_STAYS, true},
-    [SIDES] = {"+/-", COLUMN_GOES_FIRST, true},  [SHARE] = {"of limit", COLUMN_GOES_LAST, true},
-    [WORD] = {"word", COLUMN_STAYS, false}};
+    [PIPE] = {"component", COLUMN_ABOVE, false},
+    [TEST] = {"test", COLUMN_STAYS, false},
+    [RUN] = {"run", COLUMN_STAYS, false},
+    [VALUE] = {"value", COLUMN_STAYS, true},
+    [SIDES] = {"95 % CI", COLUMN_GOES_FIRST, true},
+    [SHARE] = {"of limit", COLUMN_GOES_LAST, true},
+    [WORD] = {"", COLUMN_STAYS, false}};
 
 struct lines {
     struct document_table *table;
@@ -36,61 +39,59 @@ static struct cell *cell_of(const struct lines *l, struct cell *row, size_t colu
     return &row[l->at[column]];
 }
 
+#define WIDE 0.05 /* an interval beyond this share of its value is noisy */
+
+static bool is_noisy(const struct report_point *p)
+{
+    return p->n_noisy && !(fmax(p->high - p->value, p->value - p->low) <= WIDE * fabs(p->value));
+}
+
+/* What asks for something, and that a value is none of this machine; of the rest nothing is to be
+ * said. */
+static const char *word_of(struct pool *pool, const struct headline_run *at)
+{
+    bool told = at->verdict.tone != TONE_NONE || at->verdict.kind == VERDICT_OTHER_ORIGIN ||
+                at->verdict.kind == VERDICT_NOT_MEASURED;
+
+    if (*at->behind.place && at->verdict.tone != TONE_BAD)
+        return pool_text(pool, "%s: %s", at->behind.proven ? "slow" : "looks slow",
+                         at->behind.place);
+    return told                     ? at->verdict.word
+           : at->verdict.two_levels ? "two levels"
+           : is_noisy(at->point)    ? "noisy"
+                                    : "";
+}
+
 static void fill_row(const struct shown *s, const struct lines *l, size_t i)
 {
     const struct headline_run *at = &s->h->all[i].runs[s->run];
     const struct report_point *p = at->point;
-    const char *what = headline_what(s->pool, at), *label = s->h->all[i].label;
-    struct cell *row = document_row(l->table), *word = cell_of(l, row, WORD);
+    struct cell *row, *word;
     struct show_scale scale;
 
+    if (!s->notes && s->r->n_runs == 1 && at->verdict.kind == VERDICT_NOT_MEASURED)
+        return; /* it stands among what was not tested */
+    row = document_row(l->table);
+    word = cell_of(l, row, WORD);
+
     *cell_of(l, row, PIPE) = cell_text(s->h->all[i].pipe);
-    *cell_of(l, row, TEST) = cell_text(*what ? pool_text(s->pool, "%s (%s)", label, what) : label);
+    *cell_of(l, row, TEST) = cell_text(headline_name(s->pool, &s->h->all[i], s->run));
     if (s->r->n_runs > 1)
         *cell_of(l, row, RUN) = cell_text(s->r->names[s->run]);
-    *word =
-        cell_word(at->verdict.two_levels ? pool_text(s->pool, "%s, two levels", at->verdict.word)
-                                         : at->verdict.word,
-                  at->verdict.tone);
-    for (const struct verdict_remark *m = at->verdict.remarks; m; m = m->next)
+    *word = cell_word(word_of(s->pool, at), at->verdict.tone);
+    for (const struct verdict_remark *m = at->verdict.remarks; s->notes && m; m = m->next)
         cell_note(word, document_note(s->d, m->text));
     if (!p || !p->n_values)
         return;
     bool pauses = isfinite(p->sustained.value);
     double value = pauses ? p->sustained.value : p->value;
-    scale = show_scale(value, at->best->unit);
-    *cell_of(l, row, VALUE) = cell_value(value * scale.factor, scale.unit);
+    scale = show_scale(s->pool, value, at->best->unit);
+    *cell_of(l, row, VALUE) = cell_text(
+        pool_text(s->pool, "%s %s", show_short(s->pool, value * scale.factor), scale.unit));
     *cell_of(l, row, SIDES) = pauses ? cell_interval(value, p->sustained.low, p->sustained.high)
                                      : cell_interval(value, p->low, p->high);
     *cell_of(l, row, SHARE) = cell_share(p->percent * value / p->value, p->reference);
-}
-
-/* The first few, of each matrix; the page has all. Slow hosts are remarks on their tests. */
-static void list_slow_pairs(const struct shown *s, const struct matrix *m, size_t *listed)
-{
-    if (m->looks_slow)
-        document_item(s->d, pool_text(s->pool, "undecided: %s, %s: %s", m->metric, m->title,
-                                      matrix_looks_slow_text(s->r, m)));
-    for (size_t k = 0; k < m->n * m->n; k++)
-        if (matrix_is_listed(m, k) && ++*listed <= SLOW_MAX)
-            document_item(s->d, pool_text(s->pool, "slow: %s, %s: %s%s", m->metric, m->title,
-                                          matrix_slow_text(s->r, m, k),
-                                          show_origin(s->pool, m->cells[k].point->origin)));
-}
-
-static void list_rest(const struct shown *s)
-{
-    size_t listed = 0;
-
-    for (size_t i = 0; i < s->h->matrices.n; i++)
-        list_slow_pairs(s, &s->h->matrices.all[i], &listed);
-    if (listed > SLOW_MAX)
-        document_item(
-            s->d, pool_text(s->pool, "slow: %zu more pairs, see the report", listed - SLOW_MAX));
-    if (*s->h->unheaded)
-        document_item(s->d, pool_text(s->pool, "not tested by the rows here: %s", s->h->unheaded));
-    if (*s->h->no_gpu)
-        document_item(s->d, headlines_no_gpu_text(s->pool, s->h));
+    cell_of(l, row, SHARE)->bar = !isnan(p->percent) && !p->reference;
 }
 
 static struct lines *new_lines(struct report *r, struct document *d)
@@ -107,9 +108,9 @@ static struct lines *new_lines(struct report *r, struct document *d)
     return l;
 }
 
-void summary_table(struct report *r, const struct headlines *h, struct document *d)
+void summary_table(struct report *r, const struct headlines *h, bool notes, struct document *d)
 {
-    struct shown s = {r, &r->pool, h, 0, d};
+    struct shown s = {r, &r->pool, h, 0, notes, d};
     struct lines *l = h->n ? new_lines(r, d) : NULL;
 
     if (!h->n)
@@ -120,5 +121,151 @@ void summary_table(struct report *r, const struct headlines *h, struct document 
         for (s.run = 0; s.run < r->n_runs; s.run++)
             fill_row(&s, l, i);
     document_notes(d);
-    list_rest(&s);
+}
+
+/* ---- GPU by GPU, and pair by pair */
+
+enum {
+    PLACES_MAX = 8,
+    MATRICES_MAX = 2
+}; /* that a line of a terminal has room for; that are shown */
+
+/* "cuda:5" is 5 in a head. */
+static const char *short_name(const char *name)
+{
+    return strncmp(name, "cuda:", 5) ? name : name + 5;
+}
+
+/* One that is behind the others is marked. */
+static struct cell value_cell(struct pool *pool, double value, bool marked)
+{
+    struct cell cell =
+        cell_text(pool_text(pool, "%s%s", show_short(pool, value), marked ? "!" : ""));
+
+    cell.tone = marked ? TONE_LOW : TONE_NONE;
+    return cell;
+}
+
+static struct document_column *heads_of(struct pool *pool, const char *first,
+                                        const char *const *names, size_t n)
+{
+    struct document_column *heads = pool_alloc(pool, n + 1, sizeof(*heads));
+
+    heads[0] = (struct document_column){first, COLUMN_STAYS, false};
+    for (size_t i = 0; i < n; i++)
+        heads[i + 1] = (struct document_column){short_name(names[i]), COLUMN_STAYS, true};
+    return heads;
+}
+
+struct by_gpu {
+    struct document_table *table;
+    const char *names[PLACES_MAX];
+    size_t n;
+};
+
+static size_t column_of(struct by_gpu *g, const char *name)
+{
+    for (size_t i = 0; i < g->n; i++)
+        if (!strcmp(g->names[i], name))
+            return i + 1;
+    return 0;
+}
+
+/* A line for each test of several GPUs. All have those of the first one. */
+static void show_gpus(const struct shown *s)
+{
+    struct by_gpu g = {.n = 0};
+
+    for (size_t i = 0; i < s->h->n; i++) {
+        const struct headline *h = &s->h->all[i];
+        const struct headline_run *at = &h->runs[s->run];
+        const struct report_case *cases[PLACES_MAX + 1];
+        const char *names[PLACES_MAX + 1];
+        size_t n = at->alike > 1 && at->best
+                       ? gpus_list(h->bench, s->run, at->best, cases, names, PLACES_MAX + 1)
+                       : 0;
+
+        if (n < 2 || n > PLACES_MAX)
+            continue;
+        if (!g.table) {
+            memcpy(g.names, names, n * sizeof(*names));
+            g.n = n;
+            g.table = document_table(s->d, heads_of(s->pool, "GPU", g.names, n), n + 1);
+        }
+        struct show_scale scale = show_scale(s->pool, at->point->value, at->best->unit);
+        struct cell *row = document_row(g.table);
+        row[0] = cell_text(pool_text(s->pool, "%s %s, %s%s", h->label, at->what, scale.unit,
+                                     show_origin(s->pool, at->point->origin)));
+        for (size_t k = 0; k < n; k++)
+            if (column_of(&g, names[k]))
+                row[column_of(&g, names[k])] =
+                    value_cell(s->pool, cases[k]->points[s->run].value * scale.factor,
+                               !strcmp(names[k], at->behind.place));
+    }
+}
+
+/* " (simulated)" where any of it is. */
+static const char *origin_of(const struct shown *s, const struct matrix *m)
+{
+    for (size_t i = 0; i < m->n * m->n; i++)
+        if (matrix_has_value(&m->cells[i]) && *show_origin(s->pool, m->cells[i].point->origin))
+            return show_origin(s->pool, m->cells[i].point->origin);
+    return "";
+}
+
+static void show_matrix(const struct shown *s, const struct matrix *m)
+{
+    struct show_scale scale = show_scale(s->pool, m->high, m->unit);
+    struct document_table *table;
+
+    const char *unit = pool_text(s->pool, "%s%s", scale.unit, origin_of(s, m));
+    table = document_table(s->d, heads_of(s->pool, unit, m->ends, m->n), m->n + 1);
+    for (size_t from = 0; from < m->n; from++) {
+        struct cell *row = document_row(table);
+
+        row[0] = cell_text(pool_text(s->pool, "%s ->", m->ends[from]));
+        for (size_t to = 0; to < m->n; to++) {
+            const struct matrix_cell *cell = &m->cells[from * m->n + to];
+            bool marked = cell->slow || cell->looks_slow || cell->named;
+
+            row[to + 1] = matrix_has_value(cell)
+                              ? value_cell(s->pool, cell->point->value * scale.factor, marked)
+                              : cell_text(cell->c ? "n/a" : "-");
+        }
+    }
+}
+
+/* Those with something slow first. */
+static void show_matrices(const struct shown *s)
+{
+    size_t shown = 0, more = 0;
+
+    for (int slow = 1; slow >= 0; slow--)
+        for (size_t i = 0; i < s->h->matrices.n; i++) {
+            const struct matrix *m = &s->h->matrices.all[i];
+            bool has = m->slow || m->looks_slow || m->n_slow_hosts;
+
+            if (m->run != s->run || has != slow)
+                continue;
+            if (m->n > PLACES_MAX || shown == MATRICES_MAX) {
+                more++;
+                continue;
+            }
+            document_paragraph(s->d, pool_text(s->pool, "%s, %s", m->metric, m->title));
+            show_matrix(s, m);
+            shown++;
+        }
+    if (more)
+        document_paragraph(s->d, pool_text(s->pool, "%s: see the report",
+                                           show_count(s->pool, more, "more table")));
+}
+
+void summary_places(struct report *r, const struct headlines *h, struct document *d)
+{
+    struct shown s = {r, &r->pool, h, 0, false, d};
+
+    if (r->n_runs > 1)
+        return;
+    show_gpus(&s);
+    show_matrices(&s);
 }

@@ -330,24 +330,28 @@ struct answer {
     struct document *d;
 };
 
-static const char *disturbed_text(const struct answer *s, const struct trust *t)
+static void answer_noise(const struct answer *s, const struct trust *t)
 {
     const char *by = "";
 
+    if (!t->disturbed)
+        return;
     if (t->steal_percent >= 1)
-        by = show_joined(s->pool, by, pool_text(s->pool, "steal up to %.0f %%", t->steal_percent));
+        by = show_joined(s->pool, by,
+                         pool_text(s->pool, "CPU steal up to %.0f %%", t->steal_percent));
     else if (t->stolen)
-        by = "steal";
+        by = "CPU steal";
     if (t->clock_percent >= 5)
-        by = show_joined(s->pool, by, pool_text(s->pool, "clock %.0f %%", t->clock_percent));
+        by = show_joined(s->pool, by,
+                         pool_text(s->pool, "clock varies by %.0f %%", t->clock_percent));
     if (t->quota_ms > 0)
         by = show_joined(s->pool, by, "a CPU quota held it");
     if (t->throttled)
         by = show_joined(s->pool, by, "heat throttled it");
-    if (!*by && t->switched)
-        by = "other processes ran in between";
-    return pool_text(s->pool, "disturbed: %zu of %zu rows%s%s%s", t->disturbed, t->rows,
-                     *by ? " (" : "", by, *by ? ")" : "");
+    if (!*by)
+        by = t->switched ? "other processes ran in between" : "disturbed";
+    document_answer(s->d, "Noise", "", TONE_NONE,
+                    pool_text(s->pool, "%s, in %zu of %zu rows", by, t->disturbed, t->rows));
 }
 
 /* What only says where the rows go, and how often each case is launched. */
@@ -399,7 +403,7 @@ static bool is_of_few(const struct trust *t)
 
 static void advise(const struct answer *s, const struct trust *t)
 {
-    const char *gain = "to detect any loss", *command = run_again(s);
+    const char *gain = "to detect any", *command = run_again(s);
 
     if (isnan(t->next))
         return;
@@ -415,8 +419,8 @@ static void advise(const struct answer *s, const struct trust *t)
         return;
     }
     if (!is_of_single(t))
-        gain = is_of_few(t) ? "to detect smaller losses"
-                            : pool_text(s->pool, "to detect a loss of %.0f %%", 100 * t->next);
+        gain = is_of_few(t) ? "to detect a smaller one"
+                            : pool_text(s->pool, "to detect %.0f %%", 100 * t->next);
     if (!isnan(t->minutes))
         gain = pool_text(s->pool, "%s, about %.0f min", gain, fmax(1, ceil(t->minutes)));
     document_answer_more(
@@ -428,8 +432,8 @@ static void advise(const struct answer *s, const struct trust *t)
 static const char *launch_count(const struct answer *s, const struct trust *t)
 {
     return t->fewest_launches < t->most_launches
-               ? pool_text(s->pool, "%zu to %zu launches", t->fewest_launches, t->most_launches)
-               : pool_text(s->pool, "%zu launches", t->launches);
+               ? pool_text(s->pool, "%zu to %zu repetitions", t->fewest_launches, t->most_launches)
+               : pool_text(s->pool, "%zu repetitions", t->launches);
 }
 
 /* To two digits. A loss beyond a grade's bound never reads as that bound. */
@@ -446,13 +450,12 @@ static const char *trust_text(const struct answer *s, const struct trust *t)
     const char *cases = show_count(s->pool, t->cases, "case");
 
     if (t->single == t->cases)
-        return pool_text(s->pool, "a single launch of each case shows no loss (%s)", cases);
+        return pool_text(s->pool, "a single repetition of each case shows no slowdown (%s)", cases);
     if (is_of_single(t))
-        return pool_text(s->pool, "%zu of %s have a single launch, which shows no loss", t->single,
-                         cases);
-    return pool_text(s->pool, "smallest detectable loss %.3g %% (%s%s of %s)",
-                     rounded_up(100 * t->smallest), is_of_few(t) ? "" : "median of ", cases,
-                     launch_count(s, t));
+        return pool_text(s->pool, "%zu of %s have a single repetition, which shows no slowdown",
+                         t->single, cases);
+    return pool_text(s->pool, "detects a slowdown of %.3g %% (%s, %s)",
+                     rounded_up(100 * t->smallest), cases, launch_count(s, t));
 }
 
 void trust_answer(struct report *r, const struct comparisons *q, size_t run, struct document *d)
@@ -461,19 +464,18 @@ void trust_answer(struct report *r, const struct comparisons *q, size_t run, str
     const struct trust t = trust_make(r, q, run);
 
     if (!t.grade) {
-        document_answer(s->d, "Trust", "none", TONE_LOW,
+        document_answer(s->d, "Sensitivity", "none", TONE_LOW,
                         "no judged case was measured on this machine");
         return;
     }
-    document_answer(s->d, "Trust", pool_text(s->pool, "%c", t.grade),
+    document_answer(s->d, "Sensitivity", pool_text(s->pool, "%c", t.grade),
                     t.grade == 'D' ? TONE_LOW : TONE_NONE, trust_text(s, &t));
     if (t.alike && t.alike != t.cases)
         document_answer_more(s->d,
                              pool_text(s->pool,
-                                       "%s of a single launch: held against their like only",
+                                       "%s of a single repetition: held against their like only",
                                        show_count(s->pool, t.alike, "case")),
                              "");
-    if (t.disturbed)
-        document_answer_more(s->d, disturbed_text(s, &t), "");
     advise(s, &t);
+    answer_noise(s, &t);
 }

@@ -203,7 +203,7 @@ static struct verdict against_limit(struct report *r, size_t run, const struct r
  * the lower level)" */
 static const char *levels_text(struct pool *pool, const struct report_point *p, const char *unit)
 {
-    struct show_scale scale = show_scale(p->value, unit);
+    struct show_scale scale = show_scale(pool, p->value, unit);
     const char *text = pool_text(pool, "alternates between %s %s (%s) and %s %s (%s)",
                                  document_number(pool, p->levels.low * scale.factor), scale.unit,
                                  document_percent(pool, 100 * p->levels.share_low),
@@ -223,7 +223,7 @@ static const char *levels_text(struct pool *pool, const struct report_point *p, 
 
 /* By how much, and by what, the interval beside it and the ledger of noise say. */
 #define NOISY     "noisy: launches ended before their interval was as narrow as asked"
-#define DISTURBED "disturbed while it ran: see Trust"
+#define DISTURBED "disturbed while it ran: see Noise"
 
 static void add_noise(struct pool *pool, const struct report_point *p, const char *unit,
                       struct verdict *v)

@@ -601,7 +601,7 @@ static int show_results(struct run *r, int status)
         return EXIT_DAMAGED;
     }
     if (!r->options.no_report)
-        report_summary(stdout, &folder);
+        report_summary(stdout, &folder, false);
     if (status == EXIT_GOOD && !r->options.allow_skip && tell_unmeasured(r, &folder))
         status = EXIT_INCOMPLETE;
     run_folder_release(&folder);

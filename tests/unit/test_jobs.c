@@ -5,6 +5,7 @@
 #include "harness/report/series.h"
 #include "tests/unit/made_run.h"
 #include "tests/unit/unit.h"
+#include "tests/unit/verdict_said.h"
 
 static const char *const params[] = {
     "model", "ranks", "bucket",        "overlap",   "nodes",     "rank",   "part",   "ps",
@@ -87,7 +88,7 @@ TEST(a_way_that_saves_time_is_the_answer)
     says(&s, "61 %|5 MiB");
     /* the table has the job, too, and not the fastest way */
     assert_ptr_equal(s.h.all[0].runs[0].best, j->c);
-    assert_non_null(strstr(headline_what(&s.r.pool, &s.h.all[0].runs[0]), "first of 4"));
+    assert_non_null(strstr(verdict_said(&s.h.all[0].runs[0].verdict), "first of 4"));
     scene_release(&s);
 }
 

@@ -47,6 +47,15 @@ static change_words words[] = {
 #define UNKNOWN     "v:hypervisor=null|v:guest=null"
 #define IS(name)    "v:hypervisor='" name "'|v:guest=true"
 #define CLASS(name) "v:container='" name "'"
+/* Of 200 CPUs, as machines number those of one of two sockets. */
+#define EVERY_SECOND(t) #t "0," #t "2," #t "4," #t "6," #t "8,"
+#define EVERY_SECOND_CPU                                                                           \
+    EVERY_SECOND(10)                                                                               \
+    EVERY_SECOND(11)                                                                               \
+    EVERY_SECOND(12) EVERY_SECOND(13) EVERY_SECOND(14) EVERY_SECOND(15) EVERY_SECOND(16)           \
+        EVERY_SECOND(17) EVERY_SECOND(18) EVERY_SECOND(19) EVERY_SECOND(20) EVERY_SECOND(21)       \
+            EVERY_SECOND(22) EVERY_SECOND(23) EVERY_SECOND(24) EVERY_SECOND(25) EVERY_SECOND(26)   \
+                EVERY_SECOND(27) EVERY_SECOND(28) "290"
 #define FOUR_CPUS                                                                                  \
     METAL "cpu:online=0-3|cpu:cpu0/topology/core_cpus=1|cpu:cpu1/topology/core_cpus=2|"            \
           "cpu:cpu2/topology/core_cpus=4|cpu:cpu3/topology/core_cpus=8|"                           \
@@ -228,6 +237,7 @@ static const struct fact_case {
     {"proc/self/status=CapEff:\t0000000000003000", "process.may_lock_memory=false"},
     {"cpu:isolated=2-7", "cpu.isolated_cpus='2-7'"},
     {"cpu:isolated=", "cpu.isolated_cpus=''"},
+    {"cpu:isolated=" EVERY_SECOND_CPU, "cpu.isolated_cpus='" EVERY_SECOND_CPU "'"},
     {"cpu:online=0", "cpu.isolated_cpus=null"},
     {"cpu:cpu0/cpuidle/state3/latency=133|cpu:cpu0/cpuidle/state3/disable=1",
      "cpu.idle.states.0.exit_latency_us=133|cpu.idle.states.0.disabled=true"},

@@ -141,12 +141,12 @@ static void headlines_take_the_best_at_the_right_place(void **state)
     near(memory->point->value, 18); /* not the 30 of a smaller size */
     near(memory->point->low, 18 / 1.01);
     near(memory->point->high, 18 * 1.01);
-    assert_string_equal(memory->what, "stores nt, size 64M");
+    assert_string_equal(memory->what, "64M, nt");
     assert_int_equal(memory->candidates, 2);
-    assert_non_null(strstr(headline_what(&s->r.pool, memory), "best of 2"));
+    assert_non_null(strstr(verdict_said(&memory->verdict), "the best of 2 cases"));
     near(run_of(s, "Caches", "triad in L1")->point->value, 200);
     near(latency->point->value, 90); /* lower is better, but at the largest size */
-    assert_string_equal(latency->what, "stores b, size 64M");
+    assert_string_equal(latency->what, "64M, b");
     assert_non_null(strstr(s->h.missing, "Matrix core"));
     assert_null(strstr(s->h.missing, "Memory"));
     assert_int_equal(memory->verdict.kind, VERDICT_NORMAL);

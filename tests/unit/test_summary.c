@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every output begins with: the grade of trust from what the launches could show, the weakest component, what is healthy,
- * what is not known; also of broken runs. */
+/* What every output begins with: what is wrong, the grade of what the launches could show, what was not tested; also of broken
+ * runs. */
 #include "harness/report/summary.h"
 #include "tests/unit/unit.h"
 
 #include "harness/decide/decide.h"
+#include "harness/report/show.h"
 #include "tests/unit/told_run.h"
 
 /* Two minutes, on a machine of these threads. */
@@ -135,6 +136,19 @@ static char *text_of(const struct document *d, size_t width)
     return text;
 }
 
+/* The table begins on the first screen. */
+static void check_lines(const struct document *answers, size_t width, size_t most)
+{
+    char *text = text_of(answers, width);
+    size_t lines = 0;
+
+    for (const char *c = text; *c; c++)
+        lines += *c == '\n';
+    if (lines > most)
+        fail_msg("%zu lines of %zu columns:\n%s", lines, width, text);
+    free(text);
+}
+
 static void forget(struct planted *p)
 {
     free(p->answers);
@@ -157,9 +171,11 @@ static void see_folder(struct planted *p, const char *path)
 
     p->trust = trust_make(&r, &h.comparisons, 0);
     summary_answers(&r, &h, 0, answers);
-    summary_table(&r, &h, table);
+    summary_table(&r, &h, false, table);
     p->answers = text_of(answers, 80);
     p->table = text_of(table, 80);
+    check_lines(answers, 80, 19);
+    check_lines(answers, 60, 28);
     report_release(&r);
 }
 
@@ -198,10 +214,9 @@ TEST_WITH(a_healthy_machine_is_said_to_be, set_up, tear_down)
     plant_many(p, 12, 0.001, 5);
     see(p);
     assert_says(p->answers,
-                "Answer   nothing|: 1 of 1|Planted 9000, 4 CPUs, 8.0 GiB\n|"
-                "quick on box (bare metal), 2026-11-23 12:02 UTC, 65 launches\n|Trust    A|"
-                "normal: Memory, triad|90 %|plumb memory --op triad --size 1\n|"
-                "Healthy  Memory\n|!--repeat|!disturbed");
+                "Answer       no problem|: 1 of 1|Planted 9000, 4 CPUs, 8.0 GiB\n|"
+                "quick on box (bare metal), 2026-11-23 12:02 UTC, 65 launches\n|Sensitivity  A|"
+                "Lowest       Memory, triad|90 %|!--repeat|!Noise");
 }
 
 /* The lower of two limits counts; no limit is a text, or a number beyond the machine. */
@@ -252,7 +267,7 @@ TEST_WITH(grades_follow_the_smallest_loss, set_up, tear_down)
     plant_many(p, 12, 0.0207, 5);
     see(p);
     assert_true(p->trust.smallest > 0.10 && p->trust.smallest < 0.105);
-    assert_says(p->answers, "Trust    D|11 %|10 %");
+    assert_says(p->answers, "Sensitivity  D|11 %|10 %");
 }
 
 /* More launches, and how long they take. */
@@ -279,7 +294,7 @@ TEST_WITH(advice_has_launches_and_minutes, set_up, tear_down)
     assert_true(p->trust.repeats > 5);
     assert_true(p->trust.minutes * 60 > 50.0 * (double)p->trust.repeats);
     assert_true(p->trust.minutes * 60 < 55.0 * (double)p->trust.repeats);
-    assert_says(p->answers, " cases of 2 to 5");
+    assert_says(p->answers, " cases, 2 to 5");
     /* two minutes for 12 x 1 + 6 x 5 launches of 18 cases */
     begin(p);
     plant_many(p, 12, 0.001, 1);
@@ -288,7 +303,8 @@ TEST_WITH(advice_has_launches_and_minutes, set_up, tear_down)
                                             (const char *[]){"1", "2", "3", "4", "5", "6"}[i]}});
     see(p);
     assert_true(fabs(p->trust.minutes - 2.0 * 18 * 5 / 42) < 1e-9);
-    assert_says(p->answers, "Trust    D: 12 of 18 cases|about 5 min: plumb run quick --repeat 5\n");
+    assert_says(p->answers,
+                "Sensitivity  D: 12 of 18 cases|about 5 min: plumb run quick --repeat 5\n");
 }
 
 /* Below five launches the widest spread counts for all; a single one shows no loss. The command is that of the run, without the
@@ -303,9 +319,8 @@ TEST_WITH(few_launches_ask_for_five, set_up, tear_down)
     see(p);
     assert_true(p->trust.smallest > 0.5);
     assert_int_equal(p->trust.repeats, DECIDE_FEW_LAUNCHES);
-    assert_says(
-        p->answers,
-        "(13 cases of 4 launches)|about 3 min: plumb run quick --repeat 5\n|!quieter|!median");
+    assert_says(p->answers,
+                "(13 cases, 4 repetitions)|about 3 min: plumb run quick --repeat 5\n|!quieter");
     begin_as(
         p, "memory", memory_params,
         "\"suite\": \"two\", \"command\": [\"/opt/plumb\", \"run\", \"my suite.yaml\", \"--out\", "
@@ -313,9 +328,8 @@ TEST_WITH(few_launches_ask_for_five, set_up, tear_down)
     plant(p, &(struct plant){.launches = 1});
     see(p);
     assert_int_equal(p->trust.grade, 'D');
-    assert_says(p->answers, "(1 case)|plumb run 'my suite.yaml' --hosts h --repeat 5\n|"
-                            "undecided: Memory, triad|90 %|no component|"
-                            "undecided: Memory");
+    assert_says(p->answers, "no problem in 1 test: 0 of 1|(1 case)|plumb run 'my suite.yaml' "
+                            "--hosts h --repeat 5\n|!looks slow");
 }
 
 /* Where more launches do not help, a quieter machine does, if something disturbed this one. */
@@ -344,9 +358,11 @@ TEST_WITH(what_disturbed_it_is_counted, set_up, tear_down)
         double other; /* steal of a long case beside it */
         const char *says;
     } cases[] = {
-        {12.3, 0, 1, 5, 0, "5 of 20|up to 12 %"},    {33.3, 0.16, 1, 5, 0, "5 of 20|(steal)"},
-        {33.3, 0.16, 1, 5, 4, "10 of 25|up to 4 %"}, {45, 0.24, 1, 5, 4, "10 of 25|up to 45 %"},
-        {45, 0.4, 3, 1, 0, "3 of 18|up to 45 %"},
+        {12.3, 0, 1, 5, 0, "up to 12 %, in 5 of 20"},
+        {33.3, 0.16, 1, 5, 0, "CPU steal, in 5 of 20"},
+        {33.3, 0.16, 1, 5, 4, "up to 4 %, in 10 of 25"},
+        {45, 0.24, 1, 5, 4, "up to 45 %, in 10 of 25"},
+        {45, 0.4, 3, 1, 0, "up to 45 %, in 3 of 18"},
     };
     static const char *const sizes[] = {"1", "2", "3"};
     struct planted *p = *state;
@@ -370,8 +386,8 @@ TEST_WITH(what_disturbed_it_is_counted, set_up, tear_down)
     }
 }
 
-/* Rules of one pipe need not follow each other: rails come after latencies. Without a limit nothing is weak or healthy. */
-TEST_WITH(a_pipe_is_healthy_if_all_its_lines_are, set_up, tear_down)
+/* Without a limit nothing is low, and nothing normal. */
+TEST_WITH(without_a_limit_nothing_is_judged, set_up, tear_down)
 {
     struct planted *p = *state;
 
@@ -384,8 +400,8 @@ TEST_WITH(a_pipe_is_healthy_if_all_its_lines_are, set_up, tear_down)
         if (limited)
             plant(p, &(struct plant){.values = {"rdma", "bandwidth", "0", "host"}, .value = 50});
         see(p);
-        assert_says(p->answers, limited ? "low: Network, host memory, rail 0|50 %|no component"
-                                        : "not known|no component|not judged: Network");
+        assert_says(p->answers, limited ? "1 problem|Network, host memory, rail 0|50 %"
+                                        : "no problem seen|none of which has a limit|!Lowest");
     }
 }
 
@@ -396,42 +412,38 @@ static const struct {
 } weakest[] = {
     {{{.status = "failed", .reason = "killed by 11"}},
      1,
-     "0 of 5 launches, 5|Trust    none|not healthy|1 of 1 tests: Memory, "
-     "triad\n"
-     "         killed by 11\n|not known",
-     "failed (1)\n"},
+     "1 problem|Memory, triad|: failed: killed by 11\n|0 of 5 launches, 5|Sensitivity  none",
+     "failed\n"},
     /* launches before it had a remark: it is no reason of a failure */
     {{{.reason = "slow kernels"}, {.status = "failed", .reason = "over its time", .launches = 1}},
      2,
-     "over its time; slow kernels\n",
-     "failed"},
-    {{{.status = "wrong"}}, 1, "1 of 1 tests: Memory, triad\n|no component", "wrong data"},
+     "over its time; slow kernels\n|",
+     "partly failed"},
+    {{{.status = "wrong"}}, 1, "1 problem|Memory, triad|wrong data", "wrong data"},
     /* the table has the largest size; a smaller one gave wrong data */
     {{{.limit = 100}, {.values = {NULL, NULL, NULL, "65536"}, .status = "wrong"}},
      2,
-     "wrong data|memory (1)",
-     "normal"},
+     "1 problem|wrong data|memory (1)",
+     "90 %"},
     /* stores that bypass the caches are lost; the regular ones are no excuse */
     {{{.limit = 100},
       {.values = {NULL, NULL, "nt"}, .status = "wrong", .reason = "why"},
       {.values = {NULL, "read"}}},
      3,
-     "1 of 2 tests: Memory, triad|1 of 2 cases|why\n|Healthy  no "
-     "component",
-     "wrong data (1)\n"},
+     "1 problem in 2 tests|Memory, triad|1 of 2 cases: why\n",
+     "wrong data\n"},
     {{{.limit = 100},
       {.values = {NULL, NULL, "nt"}, .status = "failed", .reason = "why"},
       {.values = {NULL, "read"}}},
      3,
-     "1 of 2 tests: Memory, triad|1 of 2 cases|why\n|Healthy  no "
-     "component",
-     "partly failed (1)\n"},
+     "1 problem in 2 tests|Memory, triad|1 of 2 cases: why\n",
+     "partly failed\n"},
     /* a case that was skipped hides no failed one */
     {{{.status = "skipped", .reason = "no CPU"},
       {.values = {NULL, NULL, "nt"}, .status = "failed", .reason = "killed"}},
      2,
-     "1 of 1 tests: Memory, triad\n         killed\n",
-     "failed (1)\n"},
+     "1 problem|Memory, triad|: killed\n",
+     "failed\n"},
     {{{.status = "skipped", .reason = "no CPU", .launches = 3}},
      1,
      "measured nothing|3 launches|no CPU",
@@ -440,33 +452,33 @@ static const struct {
     {{{.status = "failed", .reason = "killed"},
       {.values = {NULL, NULL, "nt"}, .status = "wrong", .reason = "17 differ"}},
      2,
-     "         17 differ\n",
-     "stores nt|) 17 differ\n"},
-    {{{.origin = "simulated"}}, 1, "Trust    none|not known|imported: Memory", "simulated\n"},
+     ": 17 differ\n",
+     "nt|wrong data\n"},
+    {{{.origin = "simulated"}}, 1, "nothing was measured|Sensitivity  none", "simulated\n"},
     {{{.limit = 100}, {.values = {NULL, "read"}, .value = 40, .reason = "why"}},
      2,
-     "1 of 2 judged|low: Memory, read|40 %|why\n|plumb memory --op read --size "
-     "1\n|no component",
+     "1 problem in 2 tests|Memory, read|40 % of its limit: why\n|plumb memory --op read --size "
+     "1\n",
      "low"},
     /* how wide an interval is makes nothing low: the machine may */
     {{{.value = 40, .noise = ROW_NOISE_FEW, .status = "noisy", .reason = "why it is low"}},
      1,
-     "low: Memory, triad|40 %|why it is low|!too few",
+     "Memory, triad|40 %|why it is low|!too few",
      "low"},
     /* what is proven comes before what may be lower, or may not */
     {{{.value = 50, .spread = 0.3}, {.values = {NULL, "read"}, .value = 55}},
      2,
-     "low: Memory, read|55 %|undecided: Memory",
-     "undecided"},
+     "1 problem|Memory, read|55 %|looks slow: Memory, triad|50 %|--repeat",
+     "low|!undecided"},
     /* short launches have one interval together; a single one says that it has none */
     {{{.launches = 4, .status = "noisy", .noise = ROW_NOISE_FEW}},
      1,
-     "Healthy  Memory",
+     "no problem|: 1 of 1",
      "!too few"},
     {{{.launches = 1, .status = "noisy", .noise = ROW_NOISE_FEW}},
      1,
-     "undecided",
-     "too few samples"},
+     "no problem|: 0 of 1",
+     "!normal"},
 };
 
 /* What is lost comes first, and is never healthy; then what is proven to be low; then the lowest share. */
@@ -485,7 +497,7 @@ TEST_WITH(the_weakest_is_named, set_up, tear_down)
     begin_as(p, "memory", memory_params, META("64", "\"limits\": {\"cpu_quota\": 2.5}"));
     plant(p, &(struct plant){.value = 40});
     see(p);
-    assert_says(p->answers, "2.5 of 64 CPUs|low: Memory, triad|40 %");
+    assert_says(p->answers, "Memory, triad|40 %|2.5 of 64 CPUs");
 }
 
 /* The best GPU is near its limit: the one to look at is the slow one. */
@@ -500,10 +512,36 @@ TEST_WITH(the_slow_gpu_is_looked_at_and_not_the_best, set_up, tear_down)
                                  .value = i == 2 ? 50 : 90 + 0.1 * (double)i,
                                  .reason = i == 2 ? "ECC errors were corrected" : ""});
     see(p);
-    assert_says(p->answers,
-                "Weakest  slow: GPU memory, triad|90.30 to 50.00, slowest: cuda:2\n|ECC errors|"
-                "plumb memory --device cuda:2 --size 1\n|no component");
-    assert_says(p->table, "slow (1)\n|!normal");
+    assert_says(
+        p->answers,
+        "1 problem in 1 test|cuda:2 is behind the median of 4: GPU memory, triad|(0.56): ECC|"
+        "errors|plumb memory --device cuda:2 --size 1\n");
+    assert_says(p->table, "median of 4|90.0 GB/s|slow: cuda:2\n|!normal");
+}
+
+/* By three digits, in the unit that leaves them from 1 to 999. */
+TEST(values_have_the_unit_that_suits_them)
+{
+    static const struct {
+        double value;
+        const char *unit, *shown;
+    } cases[] = {{4308, "GB/s", "4.31 TB/s"},   {0.0325, "TFLOP/s", "32.5 GFLOP/s"},
+                 {0.2056, "us", "206 ns"},      {16801, "ms", "16.8 s"},
+                 {5e5, "s", "500000 s"},        {13933, "samples/s", "13.9 ksamples/s"},
+                 {999.7, "MB/s", "1.00 GB/s"},  {0.5, "samples/s", "0.500 samples/s"},
+                 {0.0004, "GB/s", "400 kB/s"},  {12345, "apples", "12345 apples"},
+                 {-2000, "MB/s", "-2.00 GB/s"}, {0, "GB/s", "0 GB/s"}};
+    struct pool pool = {NULL};
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct show_scale scale = show_scale(&pool, cases[i].value, cases[i].unit);
+        const char *shown =
+            pool_text(&pool, "%s %s", show_short(&pool, cases[i].value * scale.factor), scale.unit);
+
+        if (strcmp(shown, cases[i].shown) != 0)
+            fail_msg("%g %s is shown as %s", cases[i].value, cases[i].unit, shown);
+    }
+    pool_release(&pool);
 }
 
 TEST_WITH(reference_runs_have_an_answer, set_up, tear_down)
@@ -511,9 +549,9 @@ TEST_WITH(reference_runs_have_an_answer, set_up, tear_down)
     struct planted *p = *state;
 
     see_folder(p, "results/reference/xeon-avx512-2vcpu");
-    assert_says(p->answers, "Trust    |Weakest  ");
+    assert_says(p->answers, "Sensitivity  |2 problems");
     see_folder(p, "results/reference/epyc-zen5-2vcpu");
-    assert_says(p->answers, "Trust    D: |; the machine itself\n");
+    assert_says(p->answers, "Sensitivity  D: |the machine itself");
 }
 
 TESTS_WITH(told_ask, told_forget);

@@ -224,8 +224,10 @@ static bool has_two_values(const struct report_bench *b, size_t param)
     return false;
 }
 
-const char *scaling_title(struct report *r, const struct report_bench *b,
-                          const struct report_case *c, const char *left_out)
+/* "allreduce, f32, sum, fill node, scaling weak", and what else tells the case apart, without the
+ * parameters named: words with a blank between. */
+static const char *title_of(struct report *r, const struct report_bench *b,
+                            const struct report_case *c, const char *left_out)
 {
     const char *text = "";
 
@@ -263,7 +265,7 @@ static void make_one(struct report *r, const struct report_bench *b, size_t run,
             pool_text(&r->pool, "%s over %s", s->label, report_param(b, s->first, "transport"));
     if (r->n_runs > 1)
         s->label = show_joined(&r->pool, s->label, r->names[s->run]);
-    s->title = scaling_title(r, b, s->first, "ranks size backend transport rank scope");
+    s->title = title_of(r, b, s->first, "ranks size backend transport rank scope");
     fill_cells(r, s, group);
     struct fit_point *points = xcalloc(s->n_sizes * s->n_ranks, sizeof(*points));
     size_t n = list_points(s, points);

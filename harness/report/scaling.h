@@ -132,11 +132,6 @@ void scalings_make(struct report *r, size_t least, struct scalings *out);
 void scalings_ask(struct comparisons *q, struct scalings *all);
 void scalings_judge(const struct comparisons *q, struct scalings *all);
 
-/* "allreduce, f32, sum, fill node, scaling weak", and what else tells the case apart, without the
- * parameters named: words with a blank between. */
-const char *scaling_title(struct report *r, const struct report_bench *b,
-                          const struct report_case *c, const char *left_out);
-
 /* Us; NaN: no value. Also of what lies on two levels: the median. */
 double scaling_time_us(const struct report_case *c, size_t run);
 double scaling_bytes(const struct report_bench *b, const struct report_case *c); /* the vector's */

@@ -144,9 +144,6 @@ void drawing_note(struct figure_drawing *d, double y);
 /* What the group's overlays draw. */
 void drawing_add_overlays(struct figure_drawing *d);
 
-/* The title says it: it is the same in the whole plot. */
-bool drawing_is_in_title(const struct group *g, size_t param);
-
 /* The parameters that a listed shape is made of are shown together: 512x2304x768. */
 bool drawing_is_of_shape(const struct group *g, size_t param);
 

@@ -120,7 +120,7 @@ static void add_hosts(const struct look *l, struct sibling *s, const struct repo
         s->hosts = pool_text(&l->r->pool, "%s%s", s->hosts, pair + (*s->hosts != 0));
 }
 
-/* ", between node0 and node1, node1 and node2 and 4 more"; "" on one machine. */
+/* ", between node0 and node1; node1 and node2; and 4 more"; "" on one machine. */
 static const char *hosts_text(struct pool *pool, const char *hosts)
 {
     struct show_list list = {.pool = pool, .max = PAIRS_NAMED, .parts = "; "};

@@ -176,17 +176,11 @@ static const struct rows_field imported[] = {
 };
 
 static const struct rows_field jobs[] = {
-    NEEDED(bench_job, label),
-    NEEDED(bench_job, where),
-    NEEDED(bench_job, by),
-    TEXT(bench_job, at),
-    TEXT(bench_job, on),
-    TEXT(bench_job, thing),
-    TEXT(bench_job, scaled),
-    TEXT(bench_job, stated),
-    TEXT(bench_job, stated_where),
-    NUMBER(bench_job, gain),
-    END,
+    NEEDED(bench_job, label), NEEDED(bench_job, where),
+    NEEDED(bench_job, by),    TEXT(bench_job, at),
+    TEXT(bench_job, on),      TEXT(bench_job, thing),
+    TEXT(bench_job, stated),  TEXT(bench_job, stated_where),
+    NUMBER(bench_job, gain),  END,
 };
 
 static const struct rows_field bounds[] = {

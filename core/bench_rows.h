@@ -248,7 +248,6 @@ struct bench_experiment {
  *               compute_ms both passes of the whole model over the batch, on one rank alone; empty:
  *                          not known
  *               update     none, or what updates the parameters; update_ms: how long that takes
- *               ps         parameter servers, which a forecast does not know
  */
 enum bench_part_of {
     JOB_NONE,
@@ -311,8 +310,6 @@ struct bench_job {
     const char *by;         /* the column that names it: "model" */
     const char *at;         /* "+ranks", or "-ranks": the least; NULL: any */
     const char *on, *thing; /* a column and what it counts: "ranks", "rank". NULL: not told */
-    const char
-        *scaled; /* the row beside it, in percent, of what is left of perfect scaling; NULL */
     const char
         *stated; /* behind a simulated rate: what is not measured in it. NULL: all is simulated */
     const char *stated_where; /* simulated cases of which that holds; NULL: all. Of others all is */

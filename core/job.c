@@ -131,6 +131,21 @@ static size_t same_as(const struct job_rows *rows, const struct bench_job *rule,
     return found;
 }
 
+/* Against the same at the least of rule->at: 100 if its rate grew as that did. */
+static double scaled_of(const struct job_rows *rows, const struct bench_job *rule, size_t row)
+{
+    size_t least = row;
+    bool in;
+
+    for (size_t i = 0; i < rows->n && rule->at; i++)
+        if (is_of(rows, i, rule, NULL) && !differ(rows, row, i, rule->at + 1, &in) &&
+            at_of(rows, i, rule) < at_of(rows, least, rule))
+            least = i;
+    return least == row ? NAN
+                        : 100 * rows->rows[row].value / rows->rows[least].value *
+                              at_of(rows, least, rule) / at_of(rows, row, rule);
+}
+
 static double beside(const struct job_rows *rows, size_t row, const char *where)
 {
     bool in;
@@ -199,7 +214,7 @@ size_t jobs_find(const struct job_rows *rows, struct job *jobs, size_t most)
                 job->row = same < rows->n ? same : job->row;
             }
             job->stated = rule->stated && matches(rows, job->row, rule->stated_where);
-            job->scaled = rule->scaled ? beside(rows, job->row, rule->scaled) : NAN;
+            job->scaled = scaled_of(rows, rule, job->row);
             find_bound(rows, job);
             bool in;
             const struct bench_advice *a = rows->told->advice;

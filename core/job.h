@@ -2,7 +2,7 @@
 /*
  * A whole job among the rows of a benchmark: how fast it is, what bounds it, and which of the other
  * ways that were measured are ways to do the same. What these are, the benchmark says (struct
- * bench_job, bench_bound and bench_advice). Pure functions, for a benchmark's own table as for the report of a run.
+ * bench_job, bench_bound and bench_advice). Pure functions, for the report of a run.
  *
  *   the job     of each value of job.by, of its cases at the most of job.at, the first one: what comes
  *               behind it are other ways. If that one failed, no other way takes its place: it is the
@@ -44,14 +44,14 @@ struct job_way {
 
 struct job {
     const struct bench_job *rule;
-    size_t row;                        /* of its rate; of a job without a value: of what failed */
-    size_t failed;                     /* the row of the job that failed; rows->n: it did not */
-    const char *name;                  /* its value of rule->by */
-    const struct bench_bound *bound;   /* NULL: no share is known */
-    double share;                      /* of the time, in percent */
-    double lost;                       /* all shares but the rest, in percent; NaN: none is known */
-    bool stated;                       /* if it is simulated, rule->stated says what of it is */
-    double scaled;                     /* the row of rule->scaled, in percent; NaN: none */
+    size_t row;                      /* of its rate; of a job without a value: of what failed */
+    size_t failed;                   /* the row of the job that failed; rows->n: it did not */
+    const char *name;                /* its value of rule->by */
+    const struct bench_bound *bound; /* NULL: no share is known */
+    double share;                    /* of the time, in percent */
+    double lost;                     /* all shares but the rest, in percent; NaN: none is known */
+    bool stated;                     /* if it is simulated, rule->stated says what of it is */
+    double scaled; /* rate for each of rule->at, in percent of that at the least of it; NaN: none */
     struct job_way ways[JOB_WAYS_MAX]; /* with a value */
     size_t n_ways;
 };

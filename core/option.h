@@ -161,6 +161,10 @@ int opt_values_read(const struct opt *opt, const char *text, struct opt_values *
  * the command line, and is not the default. */
 bool opt_is_left(const struct opt *opt, const char *text, bool given);
 
+/* Does the condition hold of the values of this combination? */
+bool opt_holds(const struct opt *table, const struct opt_values *values, const size_t *pick,
+               const char *when);
+
 /* Does option number i say something of this combination? */
 bool opt_speaks(const struct opt *table, const struct opt_values *values, const size_t *pick,
                 size_t i);

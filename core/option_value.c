@@ -353,12 +353,16 @@ bool opt_is_left(const struct opt *opt, const char *text, bool given)
     return opt->left_by && (*opt->left_by ? !strcmp(text, opt->left_by) : !given);
 }
 
+bool opt_holds(const struct opt *table, const struct opt_values *values, const size_t *pick,
+               const char *when)
+{
+    return condition_holds(when, value_of, &(struct combination){table, values, pick});
+}
+
 bool opt_speaks(const struct opt *table, const struct opt_values *values, const size_t *pick,
                 size_t i)
 {
-    const struct combination c = {table, values, pick};
-
-    return !table[i].scope || condition_holds(table[i].scope->when, value_of, &c);
+    return !table[i].scope || opt_holds(table, values, pick, table[i].scope->when);
 }
 
 struct mention {

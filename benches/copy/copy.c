@@ -29,7 +29,6 @@ static void close_session(struct point *ctx)
     struct copy_session *session = ctx->bench_state;
 
     ceilings_release(&session->ceilings);
-    ceilings_release(&session->nodes);
     /* The other end waits for this one, also where all points were refused before they had anything to ask. */
     if (pair_kind(&session->pair) != PAIR_NONE && !session->remote &&
         !(ctx->cancel && *ctx->cancel))
@@ -87,7 +86,6 @@ static int setup(struct point *pt)
 static const char *const copy_metrics[] = {"bandwidth", "latency", "load-latency", NULL};
 static const char *const copy_accesses[] = {"on", "off", NULL};
 static const char *const copy_handles[] = {"none", "fabric", "multicast", NULL};
-static const char *const copy_pairs[] = {"all", "sampled", NULL};
 static const char *const copy_injects[] = {"none", "corrupt", NULL};
 
 #define AT(field)   .offset = offsetof(struct copy_params, field)
@@ -97,10 +95,6 @@ static const char *const copy_injects[] = {"none", "corrupt", NULL};
     .arg = "nodeN|cuda:N|cuda:all|cuda:peer", .make_default = place_all_nodes, .parse = read_end,  \
     .expand = place_words_of_nodes
 
-/* ... and whatever `more` asks of them. */
-#define TWO_GPUS(more)                                                                             \
-    "source=" PLACES_OF_GPUS " destination=" PLACES_OF_GPUS " source!=@destination" more           \
-    " | source=" COPY_ALL " destination=" COPY_ALL more
 #define HOST_AND_GPU                                                                               \
     "source=" PLACES_OF_HOST " destination=" PLACES_OF_GPUS " | source=" PLACES_OF_GPUS            \
     " destination=" PLACES_OF_HOST
@@ -194,11 +188,6 @@ static const struct opt options[] = {
      .letter = 's',
      OPT_NUMBER(OPT_SIZE, OPT_SWEPT, size, "8,1K,64K,1M,16M,256M", 1, 0),
      .help = "size of one message"},
-    {.name = "pairs",
-     OPT_WORD(OPT_SWEEP, pairs, "all", copy_pairs),
-     .scope = &pairs,
-     .help = "pairs of GPUs in a sweep. sampled: of more than 8 GPUs, each with its neighbours and "
-             "with the one half-way round"},
     {.name = "inject",
      OPT_WORD(OPT_HIDDEN, inject, "none", copy_injects),
      .help = "for tests: spoil the data"},
@@ -233,9 +222,5 @@ const struct bench bench = {
     .backends = gpus_say,
     .possible = possible,
     .setup = setup,
-    .sample = work_sample,
-    .check = work_check,
-    .evidence = work_evidence,
-    .teardown = work_teardown,
     .sample_ns = BENCH_SAMPLE_DEFAULT,
 };

@@ -10,10 +10,6 @@
 #include "benches/copy/remote.h"
 #include "core/hw/gpu.h"
 
-enum copy_pairs { COPY_PAIRS_ALL, COPY_PAIRS_SAMPLED };
-
-#define PAIRS_ALL 8 /* GPUs up to which a sample is all pairs */
-
 const char *const copy_engines[] = {"auto", "memcpy", "ce", "sm", NULL};
 const char *const copy_directions[] = {"one-way", "both", NULL};
 const char *const copy_memories[] = {"auto",        "pageable", "huge",    "hugetlb", "pinned",
@@ -151,20 +147,7 @@ bool copy_wanted(struct point *pt)
     struct place from, to;
     char error[160];
 
-    if (place_parse(p->source, PLACE_GPU, &from, error, sizeof(error)) ||
-        place_parse(p->destination, PLACE_GPU, &to, error, sizeof(error)))
-        return true;
-    if (from.index == to.index)
-        return false;
-    if (p->pairs != COPY_PAIRS_SAMPLED) /* only these need to know how many GPUs there are */
-        return true;
-    unsigned n = gpus_count(point_gpus(pt));
-    if (n <= PAIRS_ALL)
-        return true;
-    /* For --pairs sampled: is this one in the sample of the pairs of n GPUs? Up to 8 GPUs every
-     * pair is; above, each with the next one and with the one half-way round, both ways: every GPU
-     * is met four times, as source and as destination, and no step between neighbours is left
-     * out. */
-    unsigned step = (to.index + n - from.index % n) % n;
-    return step == 1 || step == n - 1 || step == n / 2 || step == n - n / 2;
+    return place_parse(p->source, PLACE_GPU, &from, error, sizeof(error)) ||
+           place_parse(p->destination, PLACE_GPU, &to, error, sizeof(error)) ||
+           from.index != to.index;
 }

@@ -17,6 +17,14 @@
  * other end. */
 #define COPY_PEER PLACE_GPU_PREFIX "peer"
 
+/* Conditions on --source and --destination, and whatever `more` asks for: two GPUs; the host at one end
+ * or both; all GPUs at one end. */
+#define TWO_GPUS(more)                                                                             \
+    "source=" PLACES_OF_GPUS " destination=" PLACES_OF_GPUS " source!=@destination" more           \
+    " | source=" COPY_ALL " destination=" COPY_ALL more
+#define AN_END(of, more) "source=" of more " | destination=" of more
+#define OF_HOST(more)    AN_END(PLACES_OF_HOST, more)
+
 /* memcpy is the host's, ce (copy engine) and sm (a kernel) a GPU's; auto: memcpy or ce, or sm where
  * it takes loads. */
 enum copy_engine { COPY_ENGINE_AUTO, COPY_MEMCPY, COPY_CE, COPY_SM };
@@ -46,7 +54,7 @@ extern const char *const copy_memories[];
 extern const char *const copy_ops[];
 
 struct copy_params {
-    int engine, direction, memory, metric, op, access, handle, pairs, inject;
+    int engine, direction, memory, metric, op, access, handle, inject;
     const char *source, *destination, *together;
     uint64_t size;
     struct pair_params meet;
@@ -55,7 +63,6 @@ struct copy_params {
 /* pt->bench_state: outlives the points. */
 struct copy_session {
     struct ceilings ceilings;   /* copies by one core, by size and places */
-    struct ceilings nodes;      /* what a GPU and each node reached, to set one against the other */
     struct copy_remote *remote; /* the other end of the pair; NULL: not met yet */
     struct meet_secret secret;
     struct pair_params pair; /* as the points have it */
@@ -76,8 +83,7 @@ int copy_peer_end(const struct copy_params *p);
 /* What runs copies between these ends: the GPU's code where an end is one. */
 const struct device_work *copy_work_of(const struct place ends[2]);
 
-/* Is this point's combination worth a measurement in a sweep? Not: a GPU and itself, pairs of GPUs
- * outside of the sample that was asked for. */
+/* Is this point's combination worth a measurement in a sweep? Not: a GPU and itself. */
 bool copy_wanted(struct point *pt);
 
 /* A series of `bytes` in GB/s, or where the point is about latency in us. */

@@ -400,8 +400,6 @@ static int sample(struct point *pt, uint64_t inner, uint64_t *ns)
     if (err)
         return gpu_copy_failed(pt, c, err);
     c->inner = inner;
-    gpu_copy_level_add(&c->time_ns,
-                       (double)ns[c->each == 2 && c->groups == 1 ? 2 : 0] / (double)inner);
     return 0;
 }
 
@@ -489,7 +487,7 @@ static int evidence(struct point *pt)
     describe(pt, c);
     if (c->peer)
         gpu_copy_peer_evidence(pt, c);
-    gpu_copy_node_verdict(pt, c);
+    gpu_copy_node_evidence(pt, c);
     double share = gpu_copy_level_median(&c->overlap);
     if (share < OVERLAP)
         point_reason(

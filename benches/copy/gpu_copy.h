@@ -182,7 +182,6 @@ struct gpu_copy {
 
     uint64_t inner;                     /* of the last sample */
     struct gpu_copy_pace alone, beside; /* this GPU's lanes; with those of the other GPUs */
-    struct gpu_copy_level time_ns;  /* of one copy forward, of this GPU alone; both ways of both */
     struct gpu_copy_level overlap;  /* of all lanes at once: the shortest time over the longest */
     struct gpu_copy_level together; /* this GPU's rate with others, of its rate alone */
 
@@ -206,10 +205,9 @@ int gpu_copy_open_gpu(struct point *pt, unsigned index, struct gpu **gpu);
 /* Adds what the GPU's driver said of a failure to the reason; returns err. */
 int gpu_copy_failed(struct point *pt, const struct gpu_copy *c, int err);
 
-/* Rules. Chooses engine and memory, and shows what there is between these ends. */
+/* Rules. Chooses engine and memory. */
 void gpu_copy_resolve(struct point *pt, struct gpu_copy *c);
-/* The GPUs are open. What does not go together, or not on them: -EOPNOTSUPP with the reason; fills
- * the column `path`. */
+/* The GPUs are open. What does not go together, or not on them: -EOPNOTSUPP with the reason; fills the column `path`. */
 int gpu_copy_refuse(struct point *pt, struct gpu_copy *c);
 int gpu_copy_fits(struct point *pt, const struct gpu_copy *c); /* the memory is there */
 
@@ -223,8 +221,8 @@ int gpu_copy_node(struct point *pt, const struct gpu_copy *c, unsigned g);
  * system lets a process say so. */
 int gpu_copy_node_begin(struct point *pt, const struct gpu_copy *c, unsigned g);
 void gpu_copy_node_end(struct point *pt, const struct gpu_copy *c, unsigned g);
-/* Remarks: pages on another node than asked for; this node against those measured before. */
-void gpu_copy_node_verdict(struct point *pt, const struct gpu_copy *c);
+/* Where the pages are, with a remark if that is another node than asked for. */
+void gpu_copy_node_evidence(struct point *pt, const struct gpu_copy *c);
 
 /* Together. Opens the other GPUs of --together, or the pairs of --pattern. */
 int gpu_copy_open_others(struct point *pt, struct gpu_copy *c);
@@ -244,7 +242,7 @@ int gpu_copy_spread_poison(struct gpu_copy_spread *s);
 int gpu_copy_spread_check(struct gpu_copy_spread *s, uint64_t seed, size_t *wrong_at);
 
 /* Peer: an end that is another process' GPU, copy_peer_end(). */
-/* What does not go together with it: -EOPNOTSUPP with the reason; fills the columns. */
+/* What cannot be on this GPU: -EOPNOTSUPP with the reason; fills the columns. */
 int gpu_copy_peer_refuse(struct point *pt, struct gpu_copy *c);
 /* Meets the other process, once for all points, and has it take its memory: c->peer. */
 int gpu_copy_peer_open(struct point *pt, struct gpu_copy *c);

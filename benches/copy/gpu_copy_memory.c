@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory at the ends of copies, and the node that it is on: see gpu_copy.h. */
 #include <hwloc.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -244,7 +243,6 @@ int gpu_copy_memory_spoil(struct gpu_copy_memory *m)
 
 /* ---- Where the host's side of a GPU's copies lies, and what that costs ---- */
 
-#define SAME_SHARE      0.03 /* nodes that differ by less are called equal */
 #define ELSEWHERE_SHARE 0.05
 
 static unsigned host_node(const struct gpu_copy *c)
@@ -328,8 +326,10 @@ void gpu_copy_node_end(struct point *pt, const struct gpu_copy *c, unsigned g)
 }
 
 /* Evidence, and a remark where the pages are not on the node that was asked for. */
-static void look_at_pages(struct point *pt, const struct gpu_copy *c)
+void gpu_copy_node_evidence(struct point *pt, const struct gpu_copy *c)
 {
+    if (gpu_copy_host_end(c) < 0)
+        return;
     const struct gpu_copy_lane *lane = &c->lanes[0];
     const struct gpu_copy_memory *m = lane->src.config.on_host ? &lane->src : &lane->dst;
     struct host_buffer pages = {.at = m->at, .bytes = m->rounded};
@@ -348,81 +348,4 @@ static void look_at_pages(struct point *pt, const struct gpu_copy *c)
     double share = host_huge_share(&where);
     if ((c->memory == COPY_HUGE || c->memory == COPY_PINNED_HUGE) && share < 0.95)
         point_reason(pt, 0, "asked for huge pages, but only %.3g %% is on them", 100 * share);
-}
-
-/* The same case with the host's memory on `node`. */
-static void case_key(const struct gpu_copy *c, unsigned node, char *key, size_t len)
-{
-    const struct copy_params *p = c->params;
-
-    snprintf(key, len, "%u/%d/%d/%d/%d/%d/%s/%llu/%u", gpu_base(gpu_copy_main(c))->index, c->engine,
-             c->memory, p->direction, p->metric, gpu_copy_host_end(c), p->together,
-             (unsigned long long)p->size, node);
-}
-
-/* One other node, best or nearest, that this one is set against. */
-static bool find_other(struct point *pt, const struct gpu_copy *c, unsigned *node, double *ns)
-{
-    const struct copy_session *session = pt->bench_state;
-    const struct topo *topo = point_topo(pt);
-    int near = gpu_base(gpu_copy_main(c))->facts.numa_node;
-    char key[128];
-    bool found = false;
-
-    for (unsigned i = 0; i < topo_nodes(topo); i++) {
-        unsigned other = topo_node_id(topo, i);
-        double other_ns;
-        case_key(c, other, key, sizeof(key));
-        if (other == host_node(c) || ceilings_find(&session->nodes, key, &other_ns))
-            continue;
-        if (found && (int)other != near && (int)*node == near)
-            continue; /* the GPU's own node is what others are held against */
-        if (!found || (int)other == near || other_ns < *ns) {
-            *node = other;
-            *ns = other_ns;
-            found = true;
-        }
-    }
-    return found;
-}
-
-static void compare_nodes(struct point *pt, const struct gpu_copy *c, double ns, unsigned other,
-                          double other_ns)
-{
-    unsigned node = host_node(c);
-    int near = gpu_base(gpu_copy_main(c))->facts.numa_node;
-    const char *is = near < 0 ? "" : near == (int)node ? "local " : "remote ";
-    char loss[48];
-
-    double slow_ns = fmax(ns, other_ns), fast_ns = fmin(ns, other_ns);
-    if (c->params->metric == COPY_BANDWIDTH)
-        snprintf(loss, sizeof(loss), "gives %.0f %% less bandwidth", 100 * (1 - fast_ns / slow_ns));
-    else
-        snprintf(loss, sizeof(loss), "takes %.0f %% more time", 100 * (slow_ns / fast_ns - 1));
-    if (fabs(1 - other_ns / ns) <= SAME_SHARE)
-        point_reason(pt, 0, "%snode%u is as good as node%u", is, node, other);
-    else if (ns > other_ns)
-        point_reason(pt, 0, "%snode%u %s than node%u: bind to node%u", is, node, loss, other,
-                     other);
-    else
-        point_reason(pt, 0, "node%u %s than %snode%u: bind to node%u", other, loss, is, node, node);
-}
-
-void gpu_copy_node_verdict(struct point *pt, const struct gpu_copy *c)
-{
-    struct copy_session *session = pt->bench_state;
-    double ns = gpu_copy_level_median(&c->time_ns), other_ns = 0, known;
-    unsigned other = 0;
-    char key[128];
-
-    if (gpu_copy_host_end(c) < 0)
-        return;
-    look_at_pages(pt, c);
-    if (isnan(ns))
-        return;
-    case_key(c, host_node(c), key, sizeof(key));
-    if (ceilings_find(&session->nodes, key, &known))
-        ceilings_add(&session->nodes, key, ns);
-    if (find_other(pt, c, &other, &other_ns))
-        compare_nodes(pt, c, ns, other, other_ns);
 }

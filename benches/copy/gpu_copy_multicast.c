@@ -9,11 +9,6 @@
 
 #define STEP 16u
 
-static int refuse(struct point *pt, const char *why)
-{
-    return point_reason(pt, -EOPNOTSUPP, "%s", why);
-}
-
 static int add(struct point *pt, struct gpu_copy_spread *s, unsigned index)
 {
     if (s->n == GPU_COPY_LANES_MAX)
@@ -45,9 +40,6 @@ int gpu_copy_spread_open(struct point *pt, struct gpu_copy *c)
 {
     unsigned n = gpus_count(point_gpus(pt)), source = gpu_base(c->gpu[0])->index;
 
-    if (copy_is_all(c->params->source) || !copy_is_all(c->params->destination))
-        return refuse(pt, "with multicast one GPU stores to all: take --source cuda:0 "
-                          "--destination " COPY_ALL);
     c->spread = xcalloc(1, sizeof(*c->spread));
     int err = add(pt, c->spread, source);
     for (unsigned i = 0; !err && i < n; i++)
@@ -60,10 +52,6 @@ int gpu_copy_spread_refuse(struct point *pt, struct gpu_copy *c)
 {
     const struct gpu_copy_spread *s = c->spread;
 
-    if (c->engine != COPY_SM)
-        return refuse(pt, "to a multicast address a kernel stores: take --engine sm");
-    if (c->params->op == COPY_READ)
-        return refuse(pt, "to a multicast address the source's GPU stores: take --op write");
     if (c->params->size % STEP)
         return point_reason(pt, -EOPNOTSUPP,
                             "stores to a multicast address are of %u bytes each: take a --size "

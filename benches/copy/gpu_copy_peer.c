@@ -94,39 +94,12 @@ const char *gpu_copy_fabric_state(struct gpu *gpu, char *text, size_t len)
 
 /* ---- What does not go together ---- */
 
-static int refuse(struct point *pt, const char *why)
-{
-    return point_reason(pt, -EOPNOTSUPP, "%s", why);
-}
-
-/* The GPU here runs the copies, and takes their time: it writes to the other one, or reads from it. */
-static int refuse_op(struct point *pt, const struct gpu_copy *c)
-{
-    if (c->params->metric == COPY_LOAD_LATENCY)
-        return copy_peer_end(c->params)
-                   ? refuse(pt, "a GPU loads from the source: take --source " COPY_PEER
-                                " and a GPU here as --destination")
-                   : 0;
-    if ((c->params->op == COPY_READ) == (copy_peer_end(c->params) == 0))
-        return 0;
-    return refuse(pt, "the GPU here runs the copies: take --op write to " COPY_PEER
-                      ", --op read from it");
-}
-
 int gpu_copy_peer_refuse(struct point *pt, struct gpu_copy *c)
 {
     struct gpu *gpu = gpu_copy_main(c);
     char why[GPU_FABRIC_TEXT];
 
     point_column(pt, "path", "NVLink of another process");
-    if (c->params->handle == COPY_MULTICAST)
-        return refuse(pt, "multicast over several processes is not measured: take --handle fabric");
-    point_option(pt, "handle", "%s", "fabric");
-    if (c->params->access == COPY_STAGED)
-        return refuse(pt, "memory of a fabric handle is reached directly alone: take --access on");
-    int err = refuse_op(pt, c);
-    if (err)
-        return err;
     if (!gpu_base(gpu)->facts.fabric)
         return point_reason(pt, -EOPNOTSUPP,
                             "the CUDA driver exports no memory of %s:%u as a fabric handle: it "
@@ -134,8 +107,9 @@ int gpu_copy_peer_refuse(struct point *pt, struct gpu_copy *c)
                             gpu_ops(gpu)->name, gpu_base(gpu)->index,
                             gpu_copy_fabric_state(gpu, why, sizeof(why)));
     if (pair_kind(&c->params->meet) == PAIR_NONE)
-        return refuse(pt, COPY_PEER " is a GPU of another host: give HOST, where plumb-copy "
-                                    "--listen runs, or use mpirun; in a suite, --hosts");
+        return point_reason(pt, -EOPNOTSUPP,
+                            COPY_PEER " is a GPU of another host: give HOST, where plumb-copy "
+                                      "--listen runs, or use mpirun; in a suite, --hosts");
     return 0;
 }
 

@@ -245,85 +245,72 @@ int gpu_copy_together_verdict(struct point *pt, struct gpu_copy *c)
 
 /* ---- Which copies with a GPU there are, and what is said of those that there are not ---- */
 
-#define KEPT_FREE ((uint64_t)64 << 20) /* of a GPU's memory, for the driver itself */
+#define KEPT_FREE   ((uint64_t)64 << 20) /* of a GPU's memory, for the driver itself */
+#define PAGES       " memory=pageable,huge,hugetlb"
+#define NO_GPU_HERE PLACES_OF_HOST "," COPY_PEER
 
 static int refuse(struct point *pt, const char *why)
 {
     return point_reason(pt, -EOPNOTSUPP, "%s", why);
 }
 
-static bool pages_of_host(enum copy_memory memory)
-{
-    return memory == COPY_PAGEABLE || memory == COPY_HUGE || memory == COPY_HUGETLB;
-}
-
-static bool wants_together(const struct gpu_copy *c)
-{
-    return strcmp(c->params->together, "none") != 0;
-}
-
-static int refuse_metric(struct point *pt, const struct gpu_copy *c)
-{
-    const struct copy_params *p = c->params;
-
-    if (p->direction == COPY_BOTH && gpu_copy_pattern(c))
-        return refuse(pt, "with " COPY_ALL
-                          " take --direction one-way: both ways at once is from " COPY_ALL
-                          " to " COPY_ALL);
-    if (p->metric == COPY_BANDWIDTH)
-        return 0;
-    if (gpu_copy_pattern(c))
-        return refuse(
-            pt, "a latency is that of one copy at a time: name one GPU in place of " COPY_ALL);
-    if (p->direction == COPY_BOTH)
-        return refuse(pt, "a latency is that of one copy at a time: take --direction one-way");
-    if (wants_together(c) && gpu_copy_host_end(c) >= 0)
-        return refuse(pt, "a latency is that of one copy at a time: take --together none");
-    if (p->metric == COPY_LATENCY)
-        return 0;
-    if (c->engine != COPY_SM)
-        return refuse(pt, "loads are a kernel's: take --engine sm");
-    if (gpu_copy_host_end(c) == 1)
-        return refuse(pt, "a GPU loads from the source: make it the destination");
-    return 0;
-}
-
-/* Memory that the driver copies through a buffer of its own while the call lasts, or that moves. */
-static int refuse_memory(struct point *pt, const struct gpu_copy *c)
-{
-    bool several = c->params->direction == COPY_BOTH || wants_together(c);
-
-    if (gpu_copy_host_end(c) < 0)
-        return 0;
-    if (pages_of_host(c->memory) && c->engine == COPY_SM)
-        return point_reason(
-            pt, -EOPNOTSUPP,
-            "a kernel does not reach '%s' memory: take --memory pinned, or --engine "
-            "ce",
-            copy_memories[c->memory]);
-    if (pages_of_host(c->memory) && several)
-        return point_reason(pt, -EOPNOTSUPP,
-                            "a copy of '%s' memory keeps its thread until it is done, so that "
-                            "several do not run at once: take --memory pinned",
-                            copy_memories[c->memory]);
-    /* Its address in the device need not be the host's, and where it is not, a kernel that takes
-     * the host's is the end of the context. */
-    if (c->memory == COPY_WRITE_COMBINED && c->engine == COPY_SM)
-        return refuse(pt, "a kernel does not read or write write-combined memory: take --memory "
-                          "pinned, or --engine ce");
-    if (c->memory != COPY_MANAGED)
-        return 0;
-    if (several)
-        return refuse(pt, "managed memory is moved one way at a time: take --direction one-way and "
-                          "--together none");
-    if (c->params->metric == COPY_LOAD_LATENCY)
-        return refuse(pt,
-                      "managed memory moves to the GPU that loads from it: take --memory pinned");
-    if (c->engine == COPY_SM && gpu_copy_host_end(c) == 1)
-        return refuse(pt, "managed pages go back to the host by the CPU's faults, not by a kernel: "
-                          "--engine ce moves them");
-    return 0;
-}
+/* Of what driver and GPUs are, nothing is asked here. */
+static const struct bench_rule rules[] = {
+    {"engine=memcpy", "memcpy copies between places of the host: with a GPU at an end take "
+                      "--engine ce or sm"},
+    {AN_END(COPY_PEER, " handle=multicast"),
+     "multicast over several processes is not measured: take --handle fabric"},
+    {TWO_GPUS(" source=" COPY_ALL " handle=multicast") " | " TWO_GPUS(" destination!=" COPY_ALL
+                                                                      " handle=multicast"),
+     "with multicast one GPU stores to all: take --source cuda:0 --destination " COPY_ALL},
+    {AN_END(COPY_ALL, " direction=both"),
+     "with " COPY_ALL " take --direction one-way: both ways at once is from " COPY_ALL
+     " to " COPY_ALL},
+    {AN_END(COPY_ALL, " metric!=bandwidth"),
+     "a latency is that of one copy at a time: name one GPU in place of " COPY_ALL},
+    {"metric!=bandwidth direction=both",
+     "a latency is that of one copy at a time: take --direction one-way"},
+    {OF_HOST(" metric!=bandwidth together!=none"),
+     "a latency is that of one copy at a time: take --together none"},
+    {"metric=load-latency engine=ce", "loads are a kernel's: take --engine sm"},
+    {"metric=load-latency destination=" PLACES_OF_HOST,
+     "a GPU loads from the source: make it the destination"},
+    /* Memory that the driver copies through a buffer of its own while the call lasts, or that moves. */
+    {OF_HOST(PAGES " engine=sm") " | " OF_HOST(PAGES " metric=load-latency"),
+     "a kernel does not reach this kind of memory: take --memory pinned, or --engine ce"},
+    {OF_HOST(PAGES " direction=both") " | " OF_HOST(PAGES " together!=none"),
+     "a copy of this kind of memory keeps its thread until it is done, so that several do not run "
+     "at once: take --memory pinned"},
+    /* Its address in the device need not be the host's, and where it is not, a kernel that takes the
+     * host's is the end of the context. */
+    {OF_HOST(" memory=wc engine=sm") " | " OF_HOST(" memory=wc metric=load-latency"),
+     "a kernel does not read or write write-combined memory: take --memory pinned, or --engine ce"},
+    {OF_HOST(" memory=managed direction=both") " | " OF_HOST(" memory=managed together!=none"),
+     "managed memory is moved one way at a time: take --direction one-way and --together none"},
+    {OF_HOST(" memory=managed metric=load-latency"),
+     "managed memory moves to the GPU that loads from it: take --memory pinned"},
+    {"memory=managed engine=sm destination=" PLACES_OF_HOST,
+     "managed pages go back to the host by the CPU's faults, not by a kernel: --engine ce moves "
+     "them"},
+    {"source=" COPY_ALL " destination=" NO_GPU_HERE " | destination=" COPY_ALL
+     " source=" NO_GPU_HERE,
+     COPY_ALL " is for copies between GPUs: with the host name one GPU, and take --together all"},
+    {TWO_GPUS(" handle=multicast engine=ce"),
+     "to a multicast address a kernel stores: take --engine sm"},
+    {TWO_GPUS(" handle=multicast op=read"),
+     "to a multicast address the source's GPU stores: take --op write"},
+    {TWO_GPUS(" access=off handle!=none") " | " AN_END(COPY_PEER, " access=off"),
+     "memory of a fabric handle is reached directly alone, multicast too: take --access on"},
+    {TWO_GPUS(" access=off engine=sm") " | " TWO_GPUS(" access=off metric=load-latency"),
+     "a kernel reaches another GPU's memory by peer access alone: take --access on, or --engine "
+     "ce"},
+    /* The GPU here runs the copies, and takes their time: it writes to the other one, or reads from it. */
+    {"metric=load-latency destination=" COPY_PEER,
+     "a GPU loads from the source: take --source " COPY_PEER " and a GPU here as --destination"},
+    {"metric!=load-latency op=read destination=" COPY_PEER
+     " | metric!=load-latency op=write source=" COPY_PEER,
+     "the GPU here runs the copies: take --op write to " COPY_PEER ", --op read from it"},
+    {NULL, NULL}};
 
 static bool multicast(const struct gpu_copy *c)
 {
@@ -347,6 +334,8 @@ void gpu_copy_resolve(struct point *pt, struct gpu_copy *c)
         point_option(pt, "memory", "%s", copy_memories[c->memory]);
     if (p->metric == COPY_LOAD_LATENCY && gpu_copy_peers(c))
         point_option(pt, "op", "%s", copy_ops[COPY_READ]);
+    if (copy_peer_end(p) >= 0 && p->handle != COPY_MULTICAST)
+        point_option(pt, "handle", "%s", "fabric");
 }
 
 static int refuse_pair(struct point *pt, const struct gpu_copy *c, unsigned g)
@@ -362,13 +351,6 @@ static int refuse_pair(struct point *pt, const struct gpu_copy *c, unsigned g)
         return gpu_copy_failed(pt, c, err);
     if (c->params->access == COPY_STAGED) {
         point_column(pt, "path", "through host memory");
-        if (c->params->handle != COPY_PLAIN)
-            return refuse(
-                pt, "memory of a fabric handle is reached directly alone, multicast too: take "
-                    "--access on");
-        if (c->engine == COPY_SM)
-            return refuse(pt, "a kernel reaches another GPU's memory by peer access alone: take "
-                              "--access on, or --engine ce");
         return 0;
     }
     if (!there.access || !back.access)
@@ -403,19 +385,11 @@ static int refuse_host(struct point *pt, const struct gpu_copy *c)
 int gpu_copy_refuse(struct point *pt, struct gpu_copy *c)
 {
     const struct gpu_facts *facts = &gpu_base(gpu_copy_main(c))->facts;
-    int err;
+    int err = point_refuse(pt, rules);
 
-    if (c->engine < COPY_CE)
-        return point_reason(pt, -EOPNOTSUPP,
-                            "'%s' copies between places of the host: with a GPU at an end take "
-                            "--engine ce or sm",
-                            copy_engines[c->engine]);
-    if ((err = refuse_metric(pt, c)) || (err = refuse_memory(pt, c)))
-        return err;
-    if (gpu_copy_pattern(c) && !gpu_copy_peers(c))
-        return refuse(pt, COPY_ALL " is for copies between GPUs: with the host name one GPU, and "
-                                   "take --together all");
-    if (c->spread && (err = gpu_copy_spread_refuse(pt, c)))
+    if (!err && c->spread)
+        err = gpu_copy_spread_refuse(pt, c);
+    if (err)
         return err;
     if (gpu_copy_local(c))
         point_column(pt, "path", "within the GPU");

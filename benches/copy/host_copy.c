@@ -247,21 +247,15 @@ static int find_ends(struct point *pt, struct state *st)
 /* The host has nothing for parameters that are of GPUs alone. */
 int host_copy_possible(struct point *pt)
 {
-    const struct copy_params *p = pt->params;
+    static const struct bench_rule rules[] = {
+        {"engine=ce,sm", "a GPU's engine takes a GPU at one end: --source or --destination cuda:0"},
+        {"memory=pinned,pinned-huge,wc,managed",
+         "this kind of memory comes from a GPU's driver: it takes a GPU at one end"},
+        {"metric=load-latency",
+         "loads are those of a GPU: of the host's memory this benchmark has none"},
+        {NULL, NULL}};
 
-    if (p->engine >= COPY_CE)
-        return point_reason(pt, -EOPNOTSUPP,
-                            "'%s' takes a GPU at one end: --source or --destination cuda:0",
-                            copy_engines[p->engine]);
-    if (p->memory > COPY_HUGETLB)
-        return point_reason(pt, -EOPNOTSUPP,
-                            "'%s' memory comes from a GPU's driver: it takes a GPU at one end",
-                            copy_memories[p->memory]);
-    if (p->metric == COPY_LOAD_LATENCY)
-        return point_reason(
-            pt, -EOPNOTSUPP,
-            "loads are those of a GPU: of the host's memory this benchmark has none");
-    return 0;
+    return point_refuse(pt, rules);
 }
 
 /* What the host takes of parameters that were meant for GPUs too. */

@@ -184,19 +184,6 @@ const char *gpu_latency_level(const struct gpu_facts *facts, uint64_t set_bytes)
     return set_bytes < L1_NEVER_BYTES ? "" : gpu_memory_level(facts, set_bytes);
 }
 
-int gpu_memory_refuse(struct point *pt, const struct memory_params *p)
-{
-    if (p->engine != MEMORY_DRIVER)
-        return 0;
-    if (p->op == MEMORY_LATENCY)
-        return point_reason(pt, -EOPNOTSUPP, "the driver has nothing for latency: --engine kernel");
-    if (p->op != KERNEL_COPY && p->op != KERNEL_WRITE)
-        return point_reason(pt, -EOPNOTSUPP,
-                            "the driver has a copy and a set (--op copy,write), no '%s'",
-                            memory_ops[p->op]);
-    return 0;
-}
-
 static int check_room(struct point *pt, struct gpu *gpu, uint64_t set_bytes)
 {
     uint64_t free_bytes;
@@ -548,6 +535,9 @@ static int setup_device(struct point *pt, struct state *st)
 
 static int setup(struct point *pt)
 {
+    static const struct bench_rule rules[] = {{"engine=driver op=read,scale,add,triad",
+                                               "the driver has a copy and a set: --op copy,write"},
+                                              {NULL, NULL}};
     const struct memory_params *p = pt->params;
     struct state *st = pt->state = xcalloc(1, sizeof(*st));
     enum kernel_op op = (enum kernel_op)p->op;
@@ -555,7 +545,7 @@ static int setup(struct point *pt)
     st->passes.params = p;
     list_variants(pt, st);
     point_column(pt, "bytes_rule", "stream");
-    int err = gpu_memory_refuse(pt, p);
+    int err = point_refuse(pt, rules);
     uint64_t array_bytes = gpu_arrays_bytes(op, p->size);
     if (!err && !array_bytes)
         err = point_reason(pt, -EOPNOTSUPP, "the size is less than %u bytes for each array",

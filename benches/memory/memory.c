@@ -206,10 +206,6 @@ const struct bench bench = {
     .close = close_session,
     .possible = possible,
     .setup = setup,
-    .sample = work_sample,
-    .check = work_check,
-    .evidence = work_evidence,
-    .teardown = work_teardown,
     .backends = gpus_say,
     .sample_ns = BENCH_SAMPLE_DEFAULT,
 };

@@ -109,10 +109,6 @@ int host_memory_possible(struct point *pt); /* of struct bench */
 
 extern const struct device_work gpu_latency_work;
 
-/* Options that say nothing on a GPU, or nothing for this operation: their columns stay empty, and
- * one that was set is refused, with the reason. Series are there before. 0 or -EOPNOTSUPP. */
-int gpu_memory_refuse(struct point *pt, const struct memory_params *p);
-
 /* Opens the GPU of this point, and sets the columns that are the same for all operations. 0, or
  * -errno with the reason; -EOPNOTSUPP: the working set does not fit. */
 int gpu_memory_open(struct point *pt, const struct memory_params *p, uint64_t set_bytes,

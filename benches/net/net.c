@@ -50,24 +50,13 @@ static const struct opt_scope rdma_streams = {
 static const struct opt_scope rdma_rates = {"transport=rdma pattern=bandwidth,rate",
                                             "RDMA bandwidth and rate"};
 
-/* *value is an int: near, far or a number. */
 static int parse_node(const char *text, void *value, char *error, size_t len)
 {
-    uint64_t number;
+    static const struct place_word words[] = {
+        {"near", NET_NODE_NEAR}, {"far", NET_NODE_FAR}, {NULL, 0}};
 
-    if (!strcmp(text, "near") || !strcmp(text, "far")) {
-        *(int *)value = text[0] == 'n' ? NET_NODE_NEAR : NET_NODE_FAR;
-        return 0;
-    }
-    if (units_parse_u64(text, &number) || number > 65535) {
-        snprintf(error, len, "'%s' is not near, far or a node's number", text);
-        return -EINVAL;
-    }
-    *(int *)value = (int)number;
-    return 0;
+    return place_parse_word(text, words, value, error, len);
 }
-
-static int tune(struct opts *o, const struct net_params *p, const volatile int *cancel);
 
 static const struct opt options[] = {
     PAIR_OPTIONS(MEET, "plumb-net", "a second process on this machine"),
@@ -197,10 +186,6 @@ static const struct opt options[] = {
      OPT_NUMBER(OPT_U64, 0, retry, "0", 0, 7),
      .scope = &by_rdma,
      .help = "number of retries of a queue pair; 0: default"},
-    {.name = "tune",
-     OPT_OF(OPT_FLAG, 0, tune, NULL),
-     .help = "first search for the fewest streams, the smallest depth and the smallest message "
-             "that reach 95 % of the best bandwidth, then measure with these"},
     {.name = "no-cpu",
      OPT_OF(OPT_FLAG, 0, no_cpu, NULL),
      .help = "do not measure CPU time, nor the idle load before"},
@@ -269,18 +254,6 @@ static int choose_defaults(struct opts *o)
     return err;
 }
 
-/* -1: what was found is to be measured. */
-static int tune(struct opts *o, const struct net_params *p, const volatile int *cancel)
-{
-    char error[2 * NET_ERROR_BYTES] = "";
-    int err = net_tune(o, p, cancel, error, sizeof(error));
-
-    if (!err)
-        return -1;
-    fprintf(stderr, "%s: %s\n", program_invocation_short_name, error[0] ? error : strerror(-err));
-    return err == -EINVAL ? EXIT_USAGE : EXIT_INCOMPLETE;
-}
-
 static int instead(struct opts *o, const struct bench_common *common, const volatile int *cancel)
 {
     struct net_params params = {0};
@@ -288,8 +261,7 @@ static int instead(struct opts *o, const struct bench_common *common, const vola
     (void)common;
     if (opts_apply(o, o->tables[0], NULL, &params))
         return EXIT_USAGE;
-    int status = net_peer_serve(&params, cancel);
-    return status < 0 && params.tune ? tune(o, &params, cancel) : status;
+    return net_peer_serve(&params, cancel);
 }
 
 /* Sizes that nobody chose: small ones for latency and rates, large ones for bandwidth. */

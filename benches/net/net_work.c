@@ -420,7 +420,8 @@ static struct wire_traits traits_of(const struct net_point *p)
     return wire_traits_of(wire_find(p->transport), &options);
 }
 
-void net_point_of(const struct net_params *p, uint64_t seed, struct net_point *point)
+/* The point that these parameters mean. */
+static void net_point_of(const struct net_params *p, uint64_t seed, struct net_point *point)
 {
     bool streams = p->pattern != NET_LATENCY;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The benchmark `net`, from its options to its rows. net.c has the options, net_work.c the life of
- * a point, peer.c the way to the peer, net_work.c the rows, and tune.c the search of --tune.
+ * a point and its rows, peer.c the way to the peer.
  */
 #ifndef PLUMB_BENCHES_NET_NET_WORK_H
 #define PLUMB_BENCHES_NET_NET_WORK_H
@@ -9,7 +9,6 @@
 #include "benches/net/lead.h"
 #include "core/bench/bench.h"
 #include "core/group/pair.h"
-#include "core/search.h"
 
 enum net_pattern { NET_BANDWIDTH, NET_LATENCY, NET_MESSAGE_RATE, NET_LOADED_LATENCY };
 
@@ -22,7 +21,7 @@ struct net_params {
     int node, peer_node; /* NET_NODE_* or a number */
     bool sizes_chosen;   /* by us: each pattern takes those that say something of it */
     bool samples_chosen; /* by us: a latency ends when its percentiles are there */
-    bool no_cpu, tune;
+    bool no_cpu;
     /* TCP */
     int mode, wait, inject;
     bool zerocopy;
@@ -38,9 +37,6 @@ struct net_params {
 int net_parse_devices(const char *text, void *value, char *error, size_t len);
 /* The same: the host, a GPU, or NET_MEMORY_RAIL. */
 int net_parse_memory(const char *text, void *value, char *error, size_t len);
-
-/* The point that these parameters mean. */
-void net_point_of(const struct net_params *p, uint64_t seed, struct net_point *point);
 
 /* Hooks of struct bench: a point. */
 void net_bench_close(struct point *ctx);
@@ -72,22 +68,6 @@ int net_peer_serve(const struct net_params *p, const volatile int *cancel);
 
 /* This end's own part of the options; and the part of the peer. */
 void net_peer_locals(const struct net_params *p, struct net_local *own, struct net_local *peers);
-
-/*
- * Looks for the fewest streams, the least depth and the smallest message with which the bandwidth
- * is within TUNE_SHARE of the best, one after the other, by short measurements. Each step is a line
- * on stderr. The result stands in the options, so that it is then measured like any other point.
- */
-
-#define TUNE_SHARE 0.95
-
-/* Doubles a value until the last two doublings gained less than 2 %. The least one within
- * TUNE_SHARE of the best wins. For tests. */
-extern const struct search_policy tune_policy;
-
-/* 0, or -errno with error. */
-int net_tune(struct opts *o, const struct net_params *p, const volatile int *cancel, char *error,
-             size_t len);
 
 /* ---- Rows (net_work.c) ---- */
 

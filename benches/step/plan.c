@@ -15,22 +15,11 @@ const char *const step_part_names[STEP_PART_KINDS] = {
     [PART_ALL] = "barrier",       [PART_SUM] = "gradients",      [PART_SCATTER] = "gradients",
     [PART_GATHER] = "parameters", [PART_EXPERT_SUM] = "experts", [PART_TENSOR] = "activations",
     [PART_EXCHANGE] = "tokens",   [PART_ROWS] = "tables",        [PART_FORWARD] = "pipeline",
-    [PART_BACKWARD] = "pipeline", [PART_PUSH] = "gradients",     [PART_PULL] = "parameters",
-    [PART_ASK] = "words",         [PART_ANSWER] = "words"};
+    [PART_BACKWARD] = "pipeline"};
 
 unsigned step_dp(const struct step_spec *s)
 {
-    return (s->ranks - s->servers) / (s->tp * s->pp);
-}
-
-bool step_is_bounded(const struct step_spec *s)
-{
-    return s->asynchronous && s->staleness < STEP_STALENESS_MOST;
-}
-
-bool step_is_server(const struct step_spec *s, unsigned rank)
-{
-    return s->servers && rank >= step_dp(s);
+    return s->ranks / (s->tp * s->pp);
 }
 
 /* Tokens of an expert's layers: what the first takes in, what the last puts out. */
@@ -129,11 +118,6 @@ static bool is_expert(const struct step_layer *l)
     return l->kind == MODEL_EXPERT;
 }
 
-static bool is_table(const struct step_layer *l)
-{
-    return l->kind == MODEL_TABLE;
-}
-
 static bool has(const struct step_spec *s, const struct step_layer *layers,
                 bool (*is)(const struct step_layer *l))
 {
@@ -147,18 +131,7 @@ int step_supports(const struct step_spec *s, const struct step_layer *layers, ch
 {
     unsigned cuts[WORLD_RANKS_MAX + 1];
 
-    if (s->servers && s->servers >= s->ranks)
-        return refuse(why, len, "%u ranks, of which --ps %u are servers: none is left to compute",
-                      s->ranks, s->servers);
-    if (s->servers && (s->tp > 1 || s->pp > 1 || s->ep > 1 || s->zero))
-        return refuse(why, len,
-                      "parameter servers are for data-parallel workers alone: with --ps leave "
-                      "--tp, --pp, --ep and --zero out");
-    if (s->servers && has(s, layers, is_table))
-        return refuse(why, len,
-                      "the model has tables, whose rows do not go by way of servers: leave --ps "
-                      "out");
-    if (!s->ranks || !s->tp || !s->pp || (s->ranks - s->servers) % (s->tp * s->pp))
+    if (!s->ranks || !s->tp || !s->pp || s->ranks % (s->tp * s->pp))
         return refuse(why, len, "%u ranks cannot be divided into %u stages of %u tensor ranks",
                       s->ranks, s->pp, s->tp);
     if (!s->ep || step_dp(s) % s->ep)
@@ -193,11 +166,10 @@ int step_spec_take(struct step_spec *s, struct step_layer **layers, unsigned ran
     if (n < sizeof(*s))
         return -EPROTO;
     memcpy(s, bytes, sizeof(*s));
-    if (s->ranks != ranks || s->servers >= ranks || !s->n_layers ||
-        s->n_layers > MODEL_LAYERS_MAX || s->type >= COLLECTIVE_TYPES ||
-        s->compute > STEP_PRODUCT || s->micro > 4096 || s->zero > 3 || s->update >= UPDATE_KINDS ||
-        !(s->ns_per_flop >= 0) || !(s->ns_per_byte >= 0) || (s->asynchronous && !s->servers) ||
-        n != sizeof(*s) + s->n_layers * sizeof(**layers))
+    if (s->ranks != ranks || !s->n_layers || s->n_layers > MODEL_LAYERS_MAX ||
+        s->type >= COLLECTIVE_TYPES || s->compute > STEP_PRODUCT || s->micro > 4096 ||
+        s->zero > 3 || s->update >= UPDATE_KINDS || !(s->ns_per_flop >= 0) ||
+        !(s->ns_per_byte >= 0) || n != sizeof(*s) + s->n_layers * sizeof(**layers))
         return -EPROTO;
     *layers = xmemdup((const char *)bytes + sizeof(*s), s->n_layers * sizeof(**layers));
     return step_supports(s, *layers, why, len);
@@ -238,11 +210,6 @@ struct step_stated step_stated(const struct step_plan *p, const struct step_spec
     return its;
 }
 
-double step_update_ns(const struct step_plan *p, const struct step_spec *s, unsigned rank)
-{
-    return step_stated(p, s, rank).update_ns;
-}
-
 static double passes_ns(const struct step_stated *a)
 {
     return a->forward_ns + a->backward_ns;
@@ -271,48 +238,6 @@ double step_least_ns(const struct step_spec *s, const struct step_stated *all)
     return least;
 }
 
-/* When a worker may push each bucket, if it is later than another's. */
-static void add_ready(const struct step_plan *p, const struct step_spec *s, unsigned rank,
-                      double *ready)
-{
-    const struct step_part *push = parts_pair(p, PART_PUSH, step_dp(s));
-    double *ends = xcalloc(p->n_ops, sizeof(*ends)), idle = 0;
-    unsigned n = 0;
-
-    for (size_t i = 0; i < p->n_ops; i++) {
-        const struct step_op *op = &p->ops[i];
-        for (uint32_t k = 0; k < op->n_deps; k++)
-            ends[i] = fmax(ends[i], ends[p->deps[op->first_dep + k]]);
-        if (op->lane == LANE_COMPUTE)
-            idle = ends[i] = fmax(ends[i], idle) + step_op_ns(op, s, rank);
-        if (op->kind != STEP_CALL || &p->parts[op->part] != push || n == COLLECTIVE_CALLS_MAX)
-            continue;
-        ready[n] = fmax(ready[n], ends[i]);
-        n++;
-    }
-    free(ends);
-}
-
-int step_served_ns(const struct step_spec *s, const struct step_layer *layers, double *ns)
-{
-    double *ready = xcalloc(COLLECTIVE_CALLS_MAX + 1, sizeof(*ready));
-    int err = 0;
-    struct step_plan plan;
-
-    *ns = 0;
-    for (unsigned rank = 0; rank <= step_dp(s) && !err; rank++) { /* the last: a server */
-        err = step_plan_make(&plan, s, layers, rank);
-        if (!err && rank < step_dp(s))
-            add_ready(&plan, s, rank, ready);
-        for (size_t i = 0, n = 0; rank == step_dp(s) && i < plan.n_ops && !err; i++)
-            if (plan.ops[i].kind == STEP_UPDATE)
-                *ns = fmax(*ns, ready[n++]) + step_op_ns(&plan.ops[i], s, rank);
-        step_plan_release(&plan);
-    }
-    free(ready);
-    return err;
-}
-
 /* A broadcast between two is sent by the first alone. */
 double step_bytes(const struct step_plan *p, const struct step_spec *s)
 {
@@ -336,7 +261,6 @@ struct model_memory step_memory(const struct step_spec *s, const struct step_lay
 {
     unsigned cuts[WORLD_RANKS_MAX + 1], stage = rank / s->tp % s->pp;
     double n = step_dp(s), samples = (double)s->batch / s->micro, tables = 0, table = 0;
-    bool serves = step_is_server(s, rank);
     struct model_kept kept = {.element_bytes =
                                   (double)collective_type_bytes((enum collective_type)s->type),
                               .zero = s->zero};
@@ -348,19 +272,17 @@ struct model_memory step_memory(const struct step_spec *s, const struct step_lay
         s->order == STEP_1F1B && s->pp - stage < s->micro ? s->pp - stage : s->micro;
     for (unsigned i = cuts[stage]; i < cuts[stage + 1]; i++) {
         const struct step_layer *l = &layers[i];
-        kept.parameters += (double)step_parameters(s, l) / (serves ? s->servers : 1);
+        kept.parameters += (double)step_parameters(s, l);
         if (l->kind == MODEL_TABLE) {
             tables += (double)l->parameters / n; /* as a mean */
             table = fmax(table, (double)l->parameters);
             kept.rows += l->output * samples;
         }
-        kept.outputs +=
-            serves ? 0 : l->output / (l->split == MODEL_COLUMN ? s->tp : 1) * samples * in_flight;
+        kept.outputs += l->output / (l->split == MODEL_COLUMN ? s->tp : 1) * samples * in_flight;
     }
     kept.shared = kept.parameters / n;
     kept.tables = fmax(tables, table);
-    if (serves || !s->servers) /* workers have no state */
-        kept.state_bytes = model_state_bytes((enum model_update)s->update, kept.element_bytes);
+    kept.state_bytes = model_state_bytes((enum model_update)s->update, kept.element_bytes);
     return model_memory(&kept);
 }
 

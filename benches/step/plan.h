@@ -29,12 +29,6 @@
  *   tables     each lies on one of the data-parallel ranks: an all-to-all brings each rank the rows of
  *              its samples, before what follows the tables, and takes their gradients back (M. Naumov
  *              and others, DLRM, arXiv:1906.00091, section 3)
- *   servers    (M. Li and others, OSDI 2014) the last ranks compute nothing: each has an equal part of
- *              every bucket, gets it from all workers, and sends what they make back to each.
- *              A stated update of what it has comes between, for each bucket. Adding up what workers send
- *              takes no time, nor do real updates.
- *              Asynchronous: a server waits for no other worker, and updates after each one's push. When all buckets of one are
- *              there it sends them back. How often, and when it must wait after all: clocks.h
  */
 #ifndef PLUMB_BENCHES_STEP_PLAN_H
 #define PLUMB_BENCHES_STEP_PLAN_H
@@ -55,9 +49,6 @@ enum step_lane {
     LANE_FROM_PREVIOUS,
     LANE_TO_PREVIOUS,
     LANE_FROM_NEXT,
-    LANE_PUSH,
-    LANE_PULL,
-    LANE_WORD, /* what workers and servers tell each other before and after a step */
     STEP_LANES
 };
 
@@ -76,10 +67,6 @@ enum step_part_kind {
     PART_ROWS, /* looked-up rows of tables, to all data-parallel ranks, and their gradients back */
     PART_FORWARD, /* activations, from its first member to the other */
     PART_BACKWARD,
-    PART_PUSH,   /* gradients, from a worker to a server */
-    PART_PULL,   /* what they make, back to it */
-    PART_ASK,    /* a word: whether this worker does another step */
-    PART_ANSWER, /* a word, back to it: struct runner has what it means */
     STEP_PART_KINDS
 };
 
@@ -99,12 +86,11 @@ struct step_layer {
 
 /* What all ranks must know: sent as it is, with the layers behind it. */
 struct step_spec {
-    uint32_t ranks, servers, tp, pp, ep, zero, prefetch, order, micro, overlap, type, n_layers;
+    uint32_t ranks, tp, pp, ep, zero, prefetch, order, micro, overlap, type, n_layers;
     uint32_t compute;   /* enum step_compute: waits, or as many operations on one core */
     uint32_t update;    /* enum model_update */
     uint32_t slow_rank; /* its compute takes slow_times as long; slow_times 1: none */
-    uint32_t asynchronous, staleness; /* of servers; steps that a worker may be ahead */
-    uint64_t batch;                   /* samples of a data-parallel rank in a step */
+    uint64_t batch;     /* samples of a data-parallel rank in a step */
     uint64_t bucket_bytes;
     double ns_per_flop; /* of a rank */
     double ns_per_byte; /* of its update, where compute is stated */
@@ -139,12 +125,8 @@ struct step_plan {
     unsigned n_parts;
 };
 
-/* Data-parallel ranks; of servers, their workers. */
+/* Data-parallel ranks. */
 unsigned step_dp(const struct step_spec *s);
-bool step_is_server(const struct step_spec *s, unsigned rank);
-/* Asynchronous workers that wait for the slowest one. */
-#define STEP_STALENESS_MOST 1000 /* and that says: they do not */
-bool step_is_bounded(const struct step_spec *s);
 /* Whether these ways go together, for this model: 0, or -EOPNOTSUPP with why. */
 int step_supports(const struct step_spec *s, const struct step_layer *layers, char *why,
                   size_t len);
@@ -157,9 +139,6 @@ void step_layers(const struct model *m, uint64_t sequence, struct step_layer *la
 /* The first layer of each stage, and behind the last: cuts[0..pp]. 0; -EOPNOTSUPP: it has fewer
  * blocks than stages. */
 int step_cut(const struct step_layer *layers, unsigned n_layers, unsigned pp, unsigned *cuts);
-
-/* The part of this kind, of two, that a rank has with another one; NULL: it has none. */
-struct step_part *parts_pair(const struct step_plan *p, enum step_part_kind kind, unsigned other);
 
 /* ---- The plan ---- */
 
@@ -174,7 +153,6 @@ void step_plan_release(struct step_plan *p);
 uint64_t step_parameters(const struct step_spec *s, const struct step_layer *l);
 
 /* How long a rank computes in its passes, alone, and updates, where that is stated: each, and all of it. */
-double step_update_ns(const struct step_plan *p, const struct step_spec *s, unsigned rank);
 struct step_stated {
     double forward_ns, backward_ns, update_ns;
 };
@@ -185,15 +163,11 @@ struct step_stated step_stated(const struct step_plan *p, const struct step_spec
  * another, and each updates its parameters when its own is over. Where all stages are equal, these are (m + p - 1) / m
  * of a stage's compute and an update, and both orders take no longer. */
 double step_least_ns(const struct step_spec *s, const struct step_stated *all);
-/* The same of workers and their servers, which update each bucket when the slowest worker's gradients can be there: when the last
- * update ends. 0: they update nothing. Errors as of step_plan_make(). */
-int step_served_ns(const struct step_spec *s, const struct step_layer *layers, double *ns);
 double step_op_ns(const struct step_op *op, const struct step_spec *s, unsigned rank);
 /* Bytes that this rank must send in a step, if no byte goes twice over a wire. */
 double step_bytes(const struct step_plan *p, const struct step_spec *s);
 
-/* As model_memory(). Each server has 1/K of the parameters, of the gradients and of the update's state;
- * a worker has no state. */
+/* As model_memory(). */
 struct model_memory step_memory(const struct step_spec *s, const struct step_layer *layers,
                                 unsigned rank);
 

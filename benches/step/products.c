@@ -120,7 +120,7 @@ int products_open(struct products **to, const struct products_place *place,
     p->layers = layers;
     p->place = place;
     int err = list_shapes(p, plan, why);
-    if (err || !p->n) /* a server */
+    if (err || !p->n) /* a stage whose layers have none */
         return err;
     for (size_t i = 0; i < plan->n_ops; i++)
         if (plan->ops[i].kind == STEP_UPDATE)

@@ -74,7 +74,7 @@ int products_open(struct products **p, const struct products_place *place,
                   const struct step_spec *s, const struct step_layer *layers,
                   const struct step_plan *plan, unsigned sharing, const char *gpu,
                   char why[GEMM_WHY_BYTES]);
-/* Who multiplies: a server nothing. */
+/* Who multiplies. */
 void products_tell(const struct products *p, struct collective_report *told);
 /* The products of a piece of compute, or the update, `times` over, unless *stop is set meanwhile. Of
  * one thread alone: the first call makes the place ready for it. */

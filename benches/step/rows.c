@@ -20,7 +20,6 @@ static const struct bench_column columns[] = {
 #define SAME  "the same samples as another metric, turned round"
 #define SHARE "a share of the step, whose time is judged"
 #define GIVEN "it follows from the options"
-#define STALE "it follows from the workers' rates"
 
 static const struct bench_metric metrics[] = {
     {.name = "step_time", .units = "ms", .where = "model!="},
@@ -33,11 +32,6 @@ static const struct bench_metric metrics[] = {
     {.name = "update_time", .units = "ms", .unjudged = SHARE},
     {.name = "update_moved", .units = "MB", .unjudged = GIVEN},
     {.name = "memory", .units = "MB", .unjudged = GIVEN},
-    {.name = "efficiency",
-     .units = "percent",
-     .better = BETTER_MORE,
-     .unjudged = "made of `throughput` of two cases",
-     .says = "Samples a second of a rank, as a share of those on the fewest ranks"},
     {.name = "exposed",
      .units = "percent",
      .unjudged = SHARE,
@@ -51,11 +45,6 @@ static const struct bench_metric metrics[] = {
      .unjudged = SHARE,
      .says = "How long the compute of a rank waits in a step"},
     {.name = "sent", .units = "MB", .unjudged = GIVEN},
-    {.name = "staleness",
-     .units = "count",
-     .unjudged = STALE,
-     .says = "Updates of others between a worker's pull and its push, on average"},
-    {.name = "stalest", .units = "count", .unjudged = STALE, .says = "The most of these updates"},
     {.name = NULL},
 };
 
@@ -110,7 +99,6 @@ static const struct bench_job jobs[] = {
      .at = "+ranks",
      .on = "ranks",
      .thing = "rank",
-     .scaled = "metric=efficiency",
      .stated = "compute is stated, not measured",
      .stated_where = "simulated=compute",
      .gain = 2},
@@ -118,22 +106,16 @@ static const struct bench_job jobs[] = {
 };
 
 static const struct bench_bound bounds[] = {
-    {.where = "metric=exposed nodes!=1 ps=0",
+    {.where = "metric=exposed nodes!=1",
      .word = "the network",
      .says = "%s of the step waits for it",
      .todo = "a faster network, fewer bytes (--dtype bf16 in place of f32) or, for gradients, a "
              "larger batch would save most"},
-    {.where = "metric=exposed nodes=1 ps=0",
+    {.where = "metric=exposed nodes=1",
      .word = "communication inside the host",
      .says = "%s of the step waits for it",
      .todo = "fewer bytes (--dtype bf16 in place of f32) or, for gradients, a larger batch would "
              "save most"},
-    /* Their updates, too, and one link of theirs has the bytes of several workers. */
-    {.where = "metric=exposed ps!=0",
-     .word = "parameter servers and the way to them",
-     .says = "%s of the step waits for them",
-     .todo = "more servers (--ps), fewer bytes (--dtype bf16 in place of f32) or, for gradients, a "
-             "larger batch would save most"},
     {.where = "metric=bubble batch!=@micro_batches",
      .word = "the pipeline",
      .says = "ranks wait for other stages in %s of the step",
@@ -178,7 +160,6 @@ static const struct bench_plot plots[] = {
 
 static const struct bench_pipe pipes[] = {{.pipe = "Training step"}, {.pipe = NULL}};
 
-/* Servers are no part of a forecast: such steps are named as left out. */
 static const struct bench_part parts[] = {
     {.where = "metric=step_time", .of = JOB_STEP, .measure = "plumb run train --hosts FILE"},
     {.where = NULL}};

@@ -11,7 +11,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "benches/step/clocks.h"
 #include "core/alloc.h"
 #include "core/clock.h"
 #include "core/collective/data.h"
@@ -20,13 +19,9 @@
 #define NAP_NS  20000000u /* between two looks at the channels, and at whether others failed */
 #define NO_PART UINT32_MAX
 #define IDLE    STEP_LANES /* lanes beside those of the plan */
-#define WORKERS (IDLE + 1)
-#define LANES   (WORKERS + WORLD_RANKS_MAX)
+#define LANES   (IDLE + 1)
 
 _Static_assert(STEP_COUNTS <= COLLECTIVE_OWN_MAX, "all counts of a rank");
-
-/* Words between a worker and an asynchronous server. An answer is 2 x staleness + over. */
-enum word { WORD_OVER, WORD_ANOTHER };
 
 struct runner;
 
@@ -56,13 +51,11 @@ struct runner {
     struct step_layer *layers;
     struct step_plan plan;
     struct piece *pieces;     /* of each part; NULL: not yet */
-    struct lane lanes[LANES]; /* IDLE has nothing to do; from WORKERS on: of a server's workers */
-    struct clocks clocks;     /* of an asynchronous server */
+    struct lane lanes[LANES]; /* IDLE has nothing to do */
     unsigned own_lane;        /* of the thread that the session calls; it sees to the channels */
     bool alone;               /* calls are left out */
     pthread_mutex_t lock;
     pthread_cond_t moved;
-    pthread_mutex_t updates; /* of an asynchronous server: one at a time */
     bool ready, over;
     struct products *products; /* where compute is real */
     uint64_t turn, begin_ns;
@@ -242,102 +235,11 @@ static uint64_t do_call(struct lane *l, unsigned part, unsigned call)
     return end_ns;
 }
 
-/* ---- Servers that do not wait ---- */
-
-/* The part of this kind, of two, that this rank has with that member. A plan has them all. */
-static unsigned pair_with(const struct runner *r, enum step_part_kind kind, unsigned member)
-{
-    unsigned i = 0;
-
-    for (; i < r->plan.n_parts; i++) {
-        const struct step_part *part = &r->plan.parts[i];
-        if (part->kind == kind && part->members[!part->me] == r->c->members[member])
-            break;
-    }
-    return i;
-}
-
-static bool is_free(const struct runner *r)
-{
-    return r->spec.asynchronous;
-}
-
-static bool serves(const struct runner *r)
-{
-    return is_free(r) && step_is_server(&r->spec, r->c->me);
-}
-
-static void say(struct lane *l, unsigned part, uint64_t word)
-{
-    memcpy(l->runner->pieces[part].c.input, &word, sizeof(word));
-    do_call(l, part, 0);
-}
-
-static uint64_t hear(struct lane *l, unsigned part)
-{
-    uint64_t word;
-
-    do_call(l, part, 0);
-    memcpy(&word, l->runner->pieces[part].c.result, sizeof(word));
-    return word;
-}
-
-/* A worker's gradients are there: the answer, when it may have the parameters. Updates come one after
- * another, for all are of the same parameters. */
-static uint64_t apply(struct lane *l, unsigned worker)
-{
-    struct runner *r = l->runner;
-    uint64_t update_ns = (uint64_t)step_update_ns(&r->plan, &r->spec, r->c->me);
-
-    pthread_mutex_lock(&r->updates);
-    atomic_store(&r->lanes[LANE_COMPUTE].inside, update_ns > 0);
-    sleep_until(l, clock_now_ns() + update_ns);
-    atomic_store(&r->lanes[LANE_COMPUTE].inside, false);
-    pthread_mutex_unlock(&r->updates);
-    pthread_mutex_lock(&r->lock);
-    uint64_t stale = clocks_push(&r->clocks, worker);
-    pthread_cond_broadcast(&r->moved);
-    while (!r->failed && clocks_must_wait(&r->clocks, worker))
-        nap(r, l);
-    clocks_pull(&r->clocks, worker);
-    uint64_t answer = 2 * stale + clocks_over(&r->clocks);
-    pthread_mutex_unlock(&r->lock);
-    return answer;
-}
-
-/* A server's lane: one worker's steps, until it makes none more. */
-static void serve(struct lane *l)
-{
-    struct runner *r = l->runner;
-    unsigned worker = l->number - WORKERS;
-    unsigned push = pair_with(r, PART_PUSH, worker), pull = pair_with(r, PART_PULL, worker);
-    unsigned ask = pair_with(r, PART_ASK, worker), answer = pair_with(r, PART_ANSWER, worker);
-
-    while (hear(l, ask) == WORD_ANOTHER && !atomic_load(&r->failed)) {
-        for (unsigned i = 0; i < r->plan.parts[push].n_calls && !atomic_load(&r->failed); i++)
-            do_call(l, push, i);
-        if (atomic_load(&r->failed))
-            return;
-        uint64_t its = apply(l, worker);
-        for (unsigned i = 0; i < r->plan.parts[pull].n_calls && !atomic_load(&r->failed); i++)
-            do_call(l, pull, i);
-        if (!atomic_load(&r->failed))
-            say(l, answer, its); /* behind the parameters: a send may wait until it is received */
-    }
-    pthread_mutex_lock(&r->lock);
-    clocks_leave(&r->clocks, worker);
-    pthread_cond_broadcast(&r->moved);
-    pthread_mutex_unlock(&r->lock);
-}
-
 /* A lane's part of a step. */
 static void do_lane(struct lane *l)
 {
     struct runner *r = l->runner;
     uint64_t free_ns = r->begin_ns;
-
-    if (l->number >= WORKERS && !r->alone)
-        serve(l);
 
     for (size_t i = 0; i < l->n_ops && !atomic_load(&r->failed); i++) {
         const struct step_op *op = &r->plan.ops[l->ops[i]];
@@ -422,7 +324,7 @@ static int step(struct runner *r)
     for (unsigned i = 0; i < STEP_LANES; i++)
         memset(r->lanes[i].counts, 0, sizeof(r->lanes[i].counts));
     r->begin_ns = clock_now_ns();
-    r->compute_end_ns = r->begin_ns; /* a server has no lane that computes */
+    r->compute_end_ns = r->begin_ns;
     r->turn++;
     pthread_cond_broadcast(&r->moved);
     pthread_mutex_unlock(&r->lock);
@@ -435,67 +337,6 @@ static int step(struct runner *r)
     return r->failed ? collective_fail(r->c, r->failed, "%s", r->error) : 0;
 }
 
-/* The first server's answer; the others' are alike. */
-static uint64_t talk(struct runner *r, enum word word, bool answered)
-{
-    struct lane *l = &r->lanes[LANE_WORD];
-    unsigned first = step_dp(&r->spec);
-    uint64_t answer = 0;
-
-    for (unsigned i = first; i < r->spec.ranks && !atomic_load(&r->failed); i++) {
-        if (!answered) {
-            say(l, pair_with(r, PART_ASK, i), word);
-            continue;
-        }
-        uint64_t heard = hear(l, pair_with(r, PART_ANSWER, i));
-        answer = i == first ? heard : answer;
-    }
-    return answer;
-}
-
-/* A worker's steps, until the first server says that the window is over. */
-static int work(struct runner *r)
-{
-    uint64_t begin_ns = clock_now_ns(), *own = r->c->own_ns, answer = 0;
-    int err = 0;
-
-    do {
-        talk(r, WORD_ANOTHER, false);
-        err = step(r);
-        answer = err ? 0 : talk(r, 0, true);
-        if (!(answer & 1) || !own[STEP_STEPS]) {
-            own[STEP_FREE_STEPS]++;
-            own[STEP_FREE_NS] = clock_now_ns() - begin_ns;
-        }
-        /* The first one's parameters are all workers' at the begin; at the end others have left. */
-        if (own[STEP_STEPS]++ && !(answer & 1)) {
-            own[STEP_UPDATES]++;
-            own[STEP_STALE_SUM] += answer / 2;
-            own[STEP_STALE_MOST] =
-                answer / 2 > own[STEP_STALE_MOST] ? answer / 2 : own[STEP_STALE_MOST];
-        }
-    } while (!(answer & 1) && !r->failed);
-    talk(r, WORD_OVER, false);
-    return r->failed ? collective_fail(r->c, r->failed, "%s", r->error) : 0;
-}
-
-/* A window: each worker makes as many steps as it can. */
-static int run_free(struct runner *r)
-{
-    unsigned workers = step_dp(&r->spec);
-
-    if (!serves(r))
-        return work(r);
-    if (r->clocks.workers)
-        clocks_next(&r->clocks);
-    else
-        clocks_begin(&r->clocks, workers, (uint64_t)workers * STEP_WINDOW,
-                     step_is_bounded(&r->spec) ? r->spec.staleness : UINT64_MAX);
-    int err = step(r);
-    r->c->own_ns[STEP_LEADS] = clocks_leads(&r->clocks);
-    return err;
-}
-
 /* ---- From open to close ---- */
 
 static void make_lanes(struct runner *r)
@@ -504,10 +345,8 @@ static void make_lanes(struct runner *r)
         struct lane *l = &r->lanes[i];
         l->runner = r;
         l->number = i;
-        if (i >= STEP_LANES)
-            continue;
         l->ops = xcalloc(r->plan.n_ops, sizeof(*l->ops));
-        for (size_t k = 0; k < r->plan.n_ops && !serves(r); k++)
+        for (size_t k = 0; k < r->plan.n_ops; k++)
             if (r->plan.ops[k].lane == i)
                 l->ops[l->n_ops++] = (uint32_t)k;
     }
@@ -526,8 +365,6 @@ static int choose_own_lane(struct runner *r)
             lanes++;
             last = i;
         }
-    if (is_free(r)) /* words, and a server's workers */
-        lanes += 2;
     r->own_lane = !r->by->own ? last : r->spec.compute == STEP_PRODUCT ? IDLE : LANE_COMPUTE;
     if (!r->by->own && lanes > 1)
         return collective_fail(r->c, -EOPNOTSUPP,
@@ -543,8 +380,7 @@ static int start_lanes(struct runner *r)
 
     for (unsigned i = 0; i < LANES && !err; i++) {
         struct lane *l = &r->lanes[i];
-        bool worker = i >= WORKERS && i - WORKERS < step_dp(&r->spec) && serves(r);
-        if (i == r->own_lane || !(l->n_ops || worker))
+        if (i == r->own_lane || !l->n_ops)
             continue;
         l->turn = r->turn;
         err = -pthread_create(&l->thread, NULL, lane_main, l);
@@ -553,23 +389,11 @@ static int start_lanes(struct runner *r)
     return err ? collective_fail(r->c, err, "no thread for a lane: %s", strerror(-err)) : 0;
 }
 
-/* The lane that is in calls of this part. */
-static struct lane *lane_of(struct runner *r, unsigned number)
-{
-    const struct step_part *part = &r->plan.parts[number];
-
-    if (serves(r) && part->kind != PART_ALL)
-        return &r->lanes[WORKERS + part->members[!part->me]];
-    return &r->lanes[part->lane];
-}
-
 static int init_locks(struct runner *r)
 {
     pthread_condattr_t attr;
     int err = pthread_mutex_init(&r->lock, NULL);
 
-    if (!err)
-        err = pthread_mutex_init(&r->updates, NULL);
     if (!err)
         err = pthread_condattr_init(&attr);
     if (err)
@@ -609,12 +433,9 @@ static int open_piece(struct runner *r, unsigned number)
     one->point.sum = COLLECTIVE_SUM;
     one->point.in_place = part->in_place;
     one->point.count = part->count;
-    if (part->kind == PART_ASK || part->kind == PART_ANSWER)
-        one->point.type = COLLECTIVE_I64;
     if (!part->n_calls)
         return 0;
-    struct lane *lane = lane_of(r, number); /* by numbers of members */
-    for (unsigned i = 0; i < part->n; i++)  /* from numbers of members to ranks of the world */
+    for (unsigned i = 0; i < part->n; i++) /* from numbers of members to ranks of the world */
         part->members[i] = r->c->members[part->members[i]];
     one->c = (struct collective){.ops = r->by,
                                  .point = &one->point,
@@ -627,7 +448,7 @@ static int open_piece(struct runner *r, unsigned number)
                                  .n_calls = part->n_calls,
                                  .other_nodes = r->c->other_nodes,
                                  .attend = attend,
-                                 .attend_arg = lane};
+                                 .attend_arg = &r->lanes[part->lane]};
     int err = r->by->supports ? r->by->supports(&one->point, part->n, why, sizeof(why)) : 0;
     if (err)
         return collective_fail(r->c, err, "%s", why);
@@ -785,7 +606,7 @@ static int step_barrier(struct collective *c)
     return err ? collective_fail(c, err, "%s", r->pieces[0].c.error) : 0;
 }
 
-/* Each part but of words, which has data of its own: collective_fill() or collective_compare(). */
+/* Each part, which has data of its own: collective_fill() or collective_compare(). */
 static int each_data(struct runner *r, uint64_t seed,
                      int (*each)(struct collective *c, uint64_t seed))
 {
@@ -793,7 +614,7 @@ static int each_data(struct runner *r, uint64_t seed,
 
     for (unsigned i = 0; i < r->plan.n_parts && !err; i++) {
         uint32_t kind = r->plan.parts[i].kind;
-        if (!is_open(r, i) || kind == PART_ALL || kind == PART_ASK || kind == PART_ANSWER)
+        if (!is_open(r, i) || kind == PART_ALL)
             continue;
         err = each(&r->pieces[i].c, seed + r->plan.parts[i].id);
         if (err)
@@ -907,7 +728,7 @@ static int step_run(struct collective *c, unsigned number)
     struct runner *r = c->state;
 
     (void)number;
-    return is_free(r) ? run_free(r) : step(r);
+    return step(r);
 }
 
 static int step_alone(struct collective *c, uint64_t *ns)
@@ -961,7 +782,7 @@ static void step_close(struct collective *c)
         if (is_open(r, i))
             r->by->close(&r->pieces[i].c);
     free(r->pieces);
-    for (unsigned i = 0; i <= STEP_LANES; i++)
+    for (unsigned i = 0; i < LANES; i++)
         free(r->lanes[i].ops);
     step_plan_release(&r->plan);
     free(r->layers);
@@ -969,7 +790,6 @@ static void step_close(struct collective *c)
     products_close(r->products);
     if (r->ready) {
         pthread_cond_destroy(&r->moved);
-        pthread_mutex_destroy(&r->updates);
         pthread_mutex_destroy(&r->lock);
     }
     free(r);

@@ -19,19 +19,8 @@ enum step_count {
     STEP_NS_TAIL,    /* after the last piece, until the last call had ended */
     STEP_NS_CALLS,   /* in calls, of all lanes */
     STEP_NS_UPDATE,  /* of compute: in the update of parameters */
-    /* Of workers of asynchronous servers, whose run is a window of many steps: */
-    STEP_STEPS,      /* all of them; the counts above are of all */
-    STEP_FREE_STEPS, /* before the one in which it was told that the window is over: others work, too */
-    STEP_FREE_NS, /* from the begin to the end of those */
-    STEP_UPDATES, /* without the first and the last, of whose staleness are: */
-    STEP_STALE_SUM,
-    STEP_STALE_MOST,
-    STEP_COUNTS,
-    STEP_LEADS = STEP_FREE_STEPS /* of the first server instead: clocks_leads() */
+    STEP_COUNTS
 };
-
-/* Steps of a worker in a window, the mean of all workers. */
-#define STEP_WINDOW 8u
 
 /* For struct session_service and session_find(): the backend of that name, of whose kind the parts
  * are. NULL: there is none. */

@@ -18,8 +18,6 @@
 #include "core/alloc.h"
 #include "core/program.h"
 
-#define SETTLE_MOST 32 /* windows of asynchronous workers, until they go at one pace */
-
 /* ---- The step that options mean ---- */
 
 static double flop_of(const struct step_layer *layers, unsigned n)
@@ -36,7 +34,6 @@ static void fill_spec(const struct step_params *p, struct step_work *w, unsigned
     struct step_spec *s = &w->spec;
 
     *s = (struct step_spec){.ranks = w->n,
-                            .servers = (uint32_t)p->servers,
                             .tp = (uint32_t)p->tp,
                             .pp = (uint32_t)p->pp,
                             .ep = (uint32_t)p->ep,
@@ -50,10 +47,8 @@ static void fill_spec(const struct step_params *p, struct step_work *w, unsigned
                             .ns_per_byte = p->update ? 1 / p->memory_rate : 0,
                             .type = (uint32_t)p->dtype,
                             .n_layers = n_layers,
-                            .slow_rank = w->n - 1 - (p->servers < w->n ? (uint32_t)p->servers : 0),
+                            .slow_rank = w->n - 1,
                             .slow_times = p->slow,
-                            .asynchronous = p->servers && p->updates,
-                            .staleness = (uint32_t)p->staleness,
                             .batch = p->batch,
                             .bucket_bytes = p->bucket};
     double flop = flop_of(w->layers, n_layers) * (double)p->batch;
@@ -103,20 +98,14 @@ static int weigh(struct point *pt, struct step_work *w, double *bytes)
         struct step_stated *a = &all[rank];
         err = step_plan_make(&plan, &w->spec, w->layers, rank);
         *a = step_stated(&plan, &w->spec, rank);
-        if (!step_is_server(&w->spec, rank))
-            w->longest_ns = fmax(w->longest_ns, a->forward_ns + a->backward_ns + a->update_ns);
+        w->longest_ns = fmax(w->longest_ns, a->forward_ns + a->backward_ns + a->update_ns);
         w->update_ns = fmax(w->update_ns, a->update_ns);
-        double moved = 0; /* a server updates each bucket's part */
         for (size_t i = 0; i < plan.n_ops; i++)
-            moved += plan.ops[i].bytes;
-        w->update_bytes = fmax(w->update_bytes, moved);
+            w->update_bytes = fmax(w->update_bytes, plan.ops[i].bytes);
         *bytes = fmax(*bytes, step_bytes(&plan, &w->spec));
         step_plan_release(&plan);
     }
-    w->served_ns = 0;
-    if (!err && w->spec.servers && !w->spec.asynchronous)
-        err = step_served_ns(&w->spec, w->layers, &w->served_ns);
-    w->least_ns = err ? 0 : fmax(step_least_ns(&w->spec, all), w->served_ns);
+    w->least_ns = err ? 0 : step_least_ns(&w->spec, all);
     if (err == -E2BIG)
         return point_reason(pt, -EOPNOTSUPP, "more than %d buckets: give a larger --bucket",
                             COLLECTIVE_CALLS_MAX);
@@ -204,19 +193,12 @@ static int setup(struct point *pt)
     const struct step_params *p = pt->params;
     struct step_work *w = pt->bench_state;
 
-    w->chosen = true;
     w->begun = false;
     w->samples = 0;
-    w->settled = w->tried = false;
-    w->leads = (struct values_leads){0};
     w->shares.n = 0;
     w->n = (unsigned)p->ranks;
     free(w->waits_ms);
     w->waits_ms = xcalloc(w->n, STEP_SAMPLES * sizeof(*w->waits_ms));
-    memset(w->steps, 0, sizeof(w->steps));
-    memset(w->stale, 0, sizeof(w->stale));
-    memset(w->stalest, 0, sizeof(w->stalest));
-    memset(w->updates, 0, sizeof(w->updates));
     pt->sample_ns = 0; /* a step each */
     int err = raw_begin(w, p->raw);
     if (err)
@@ -249,55 +231,10 @@ static int setup(struct point *pt)
     return begin_session(pt, w);
 }
 
-/* How far workers' leads have grown, and whether they have settled. */
-static bool look_at_leads(struct step_work *w, const struct collective_times *times)
-{
-    unsigned workers = step_dp(&w->spec);
-    double steps = 0;
-
-    if (!step_is_bounded(&w->spec))
-        return true;
-    for (unsigned i = 0; i < workers; i++)
-        steps += (double)times[i].own_ns[STEP_STEPS];
-    values_leads_add(&w->leads, (double)times[workers].own_ns[STEP_LEADS], steps);
-    return values_leads_settled(&w->leads, workers, w->spec.staleness);
-}
-
-/* Workers with a bound go at one pace in the long run. Until they do, what is seen is none of it. */
-static int settle(struct step_work *w, const struct collective_times **times, uint64_t *slowest)
-{
-    struct session_run run = {.operations = 1};
-    int err = 0;
-
-    w->settled = look_at_leads(w, *times) || w->settled;
-    for (unsigned i = 0; i < SETTLE_MOST && !w->settled && !w->tried && !err; i++) {
-        err = session_run(w->ranks.session, &run, times, slowest);
-        w->settled = !err && look_at_leads(w, *times);
-        if (i + 1 == SETTLE_MOST && !err) /* chance may have moved them all along */
-            w->settled = w->settled || values_leads_stayed(&w->leads, step_dp(&w->spec));
-    }
-    w->tried = true; /* a longer warm-up goes on with it */
-    values_leads_mark(&w->leads);
-    return err;
-}
-
-static int refuse_apart(struct point *pt, int err)
-{
-    const struct step_params *p = pt->params;
-
-    return point_reason(pt, err,
-                        "not known: with --staleness %" PRIu64
-                        " the faster workers were not yet at the pace of the slowest one: give a "
-                        "smaller one, a longer --warmup, or none",
-                        p->staleness);
-}
-
 static int begin(struct point *pt)
 {
     struct step_work *w = pt->bench_state;
 
-    if (w->tried && !w->settled)
-        return refuse_apart(pt, -EOPNOTSUPP);
     int err = session_mark(w->ranks.session);
 
     w->begun = true;
@@ -316,16 +253,10 @@ static int sample(struct point *pt, uint64_t inner, uint64_t *ns)
 
     if (!err)
         err = session_run(w->ranks.session, &run, &times, &slowest);
-    if (!err && !w->begun)
-        err = settle(w, &times, &slowest);
     if (err)
         return point_reason(pt, err, "%s", session_error(w->ranks.session));
-    if (w->spec.asynchronous)
-        slowest = values_free_ns(times, step_dp(&w->spec));
     for (size_t i = 0; i < pt->n_series; i++)
         ns[i] = slowest;
-    if (w->begun)
-        look_at_leads(w, times);
     if (w->begun)
         values_count(w, times, slowest, alone_ns);
     return 0;
@@ -335,13 +266,8 @@ static int check(struct point *pt)
 {
     struct step_work *w = pt->bench_state;
     int err = session_end(w->ranks.session);
-    bool stayed = values_leads_stayed(&w->leads, step_dp(&w->spec));
 
-    if (!stayed)
-        w->shares.n = 0; /* no figure of a pace that is not kept */
-    values_finish(pt, w, err != 0);
-    if (!err && !stayed)
-        return refuse_apart(pt, -ESTALE);
+    values_finish(pt, w);
     return err ? point_reason(pt, err, "%s", session_error(w->ranks.session)) : 0;
 }
 
@@ -350,7 +276,6 @@ static void close_bench(struct point *ctx)
     struct step_work *w = ctx->bench_state;
 
     ranks_leave(&w->ranks);
-    values_forget_jobs(w);
     if (raw_end(w))
         fprintf(stderr, "plumb-step: what --raw wrote is not complete\n");
     free(w->layers);
@@ -377,8 +302,6 @@ static bool wanted(struct point *pt)
     w->n = (unsigned)p->ranks;
     bool can = !make_spec(pt, w);
     pt->reason[0] = 0;
-    if (can)
-        values_note_job(w, p);
     return can;
 }
 
@@ -390,8 +313,6 @@ static bool wanted(struct point *pt)
 
 static const struct opt_scope by_zero = {"zero=3", "--zero 3"};
 static const struct opt_scope by_time = {"compute=timed", "--compute timed"};
-static const struct opt_scope by_servers = {"ps!=0", "parameter servers, --ps 1 or more"};
-static const struct opt_scope by_async = {"ps-mode=async", "--ps-mode async"};
 static const struct opt_scope by_rate = {"compute=timed update!=none",
                                          "--compute timed with --update"};
 static const struct opt_scope by_pipe = {"pp!=1", "a pipeline, --pp 2 or more"};
@@ -399,7 +320,6 @@ static const struct opt_scope by_pipe = {"pp!=1", "a pipeline, --pp 2 or more"};
 static const char *const overlaps[] = {"none", "backward", NULL};
 static const char *const orders[] = {"gpipe", "1f1b", NULL};
 static const char *const computes[] = {"timed", "product", NULL};
-static const char *const modes[] = {"sync", "async", NULL};
 static const char *const injects[] = {"none", "corrupt", "elsewhere", "absent", NULL};
 
 static const struct opt options[] = {
@@ -453,19 +373,6 @@ static const struct opt options[] = {
     {.name = "ep",
      OPT_NUMBER(OPT_U64, OPT_SWEPT, ep, "1", 1, WORLD_RANKS_MAX),
      .help = "expert-parallel ranks, of the data-parallel ones: tokens go to their experts' rank"},
-    {.name = "ps",
-     OPT_NUMBER(OPT_U64, OPT_SWEPT, servers, "0", 0, WORLD_RANKS_MAX),
-     .help = "parameter servers: the last so many ranks; gradients go to them, and parameters "
-             "back; 0: none"},
-    {.name = "ps-mode",
-     OPT_WORD(OPT_SWEPT | OPT_SWEEP, updates, "sync", modes),
-     .scope = &by_servers,
-     .help = "sync: a worker gets parameters when all workers have sent gradients; async: at once"},
-    {.name = "staleness",
-     OPT_NUMBER(OPT_U64, OPT_SWEPT | OPT_SWEEP, staleness, "1000", 0, STEP_STALENESS_MOST),
-     .scope = &by_async,
-     .help = "steps that a worker may be ahead of the slowest one, before it waits; 1000: it never "
-             "waits"},
     {.name = "compute",
      OPT_WORD(OPT_SWEPT, compute, "timed", computes),
      .help = "timed: a wait of the stated length; product: the layers' products, by a matrix "

@@ -21,17 +21,6 @@ static double sums_ns(const struct collective_times *t)
     return (double)(t->own_ns[STEP_NS_SUMS] + t->own_ns[STEP_NS_TAIL]);
 }
 
-uint64_t values_free_ns(const struct collective_times *times, unsigned workers)
-{
-    double rate = 0;
-
-    for (unsigned i = 0; i < workers; i++)
-        if (times[i].own_ns[STEP_FREE_NS])
-            rate +=
-                (double)times[i].own_ns[STEP_FREE_STEPS] / (double)times[i].own_ns[STEP_FREE_NS];
-    return rate > 0 ? (uint64_t)llround(workers / rate) : 0;
-}
-
 /* ---- What the rows are made of, for whoever would compute them again ---- */
 
 static void put(FILE *to, unsigned job, const char *what, uint64_t sample, unsigned rank,
@@ -58,11 +47,11 @@ static void raw_sample(const struct step_work *w, const struct collective_times 
     static const struct {
         const char *name;
         enum step_count count;
-    } counts[] = {
-        {"compute", STEP_NS_COMPUTE},    {"sums", STEP_NS_SUMS},         {"pipe", STEP_NS_PIPE},
-        {"tail", STEP_NS_TAIL},          {"update", STEP_NS_UPDATE},     {"steps", STEP_STEPS},
-        {"free_steps", STEP_FREE_STEPS}, {"free", STEP_FREE_NS},         {"updates", STEP_UPDATES},
-        {"stale_sum", STEP_STALE_SUM},   {"stale_most", STEP_STALE_MOST}};
+    } counts[] = {{"compute", STEP_NS_COMPUTE},
+                  {"sums", STEP_NS_SUMS},
+                  {"pipe", STEP_NS_PIPE},
+                  {"tail", STEP_NS_TAIL},
+                  {"update", STEP_NS_UPDATE}};
 
     for (unsigned rank = 0; w->raw && rank < w->n; rank++) {
         put(w->raw, w->job, "whole", w->samples, rank, (double)times[rank].ns);
@@ -89,31 +78,15 @@ int raw_end(struct step_work *w)
 
 /* ---- A sample ---- */
 
-/* Ranks that compute: servers are the last. */
-static unsigned workers_of(const struct step_work *w)
-{
-    return w->n - w->spec.servers;
-}
-
 /* What the communication adds to the step: what waits for it longest is held up by others, so of the
- * workers that end last, the one that waits least. A server may end behind all of them. Asynchronous
- * workers without a bound hold up nobody; with one, faster ones wait for the slowest. */
-static double exposed_ns(const struct step_work *w, const struct collective_times *times,
-                         uint64_t slowest)
+ * ranks that end last, the one that waits least. */
+static double exposed_ns(const struct step_work *w, const struct collective_times *times)
 {
-    unsigned workers = workers_of(w);
-    double least = INFINITY, least_share = INFINITY, shares = 0, last = 0;
+    double least = INFINITY, last = 0;
 
-    for (unsigned i = 0; i < workers; i++) {
-        bool free = w->spec.asynchronous && times[i].ns; /* of a worker's window, what it waits */
-        double share = free ? sums_ns(&times[i]) / (double)times[i].ns : 0;
-        shares += share;
-        least_share = fmin(least_share, share);
+    for (unsigned i = 0; i < w->n; i++)
         last = fmax(last, (double)times[i].ns);
-    }
-    if (w->spec.asynchronous)
-        return (step_is_bounded(&w->spec) ? least_share : shares / workers) * (double)slowest;
-    for (unsigned i = 0; i < workers; i++)
+    for (unsigned i = 0; i < w->n; i++)
         if ((double)times[i].ns >= LAST * last)
             least = fmin(least, sums_ns(&times[i]));
     return least;
@@ -132,22 +105,6 @@ static double bubble_ns(const struct step_work *w, const struct collective_times
     return sum / w->n;
 }
 
-/* Steps of a rank in a sample: of a server, of each of its workers. */
-static double steps_in(const struct step_work *w, const struct collective_times *times,
-                       unsigned rank)
-{
-    unsigned workers = step_dp(&w->spec);
-    double all = 0;
-
-    if (!w->spec.asynchronous)
-        return 1;
-    if (rank < workers)
-        return (double)times[rank].own_ns[STEP_STEPS];
-    for (unsigned i = 0; i < workers; i++)
-        all += (double)times[i].own_ns[STEP_STEPS];
-    return all / workers;
-}
-
 void values_count(struct step_work *w, const struct collective_times *times, uint64_t slowest,
                   uint64_t alone_ns)
 {
@@ -155,12 +112,6 @@ void values_count(struct step_work *w, const struct collective_times *times, uin
 
     w->samples++;
     raw_sample(w, times, alone_ns);
-    for (unsigned i = 0; i < w->n; i++) {
-        w->steps[i] += steps_in(w, times, i);
-        w->stale[i] += (double)times[i].own_ns[STEP_STALE_SUM];
-        w->updates[i] += (double)times[i].own_ns[STEP_UPDATES];
-        w->stalest[i] = fmax(w->stalest[i], (double)times[i].own_ns[STEP_STALE_MOST]);
-    }
     if (s->n == STEP_SAMPLES || !slowest)
         return;
     s->step_ns[s->n] = (double)slowest;
@@ -168,17 +119,15 @@ void values_count(struct step_work *w, const struct collective_times *times, uin
     /* By how much the slowest compute is slower than alone. */
     double most = 0;
     for (unsigned i = 0; i < w->n; i++)
-        most =
-            fmax(most, (double)times[i].own_ns[STEP_NS_COMPUTE] / fmax(1, steps_in(w, times, i)));
+        most = fmax(most, (double)times[i].own_ns[STEP_NS_COMPUTE]);
     s->slowdown[s->n] = alone_ns ? 100 * (most / (double)alone_ns - 1) : 0;
     s->update_ns[s->n] = 0;
     for (unsigned i = 0; i < w->n; i++)
         s->update_ns[s->n] = fmax(s->update_ns[s->n], (double)times[i].own_ns[STEP_NS_UPDATE]);
     for (unsigned i = 0; i < w->n && w->waits_ms; i++)
         w->waits_ms[i * STEP_SAMPLES + s->n] =
-            (sums_ns(&times[i]) + (double)times[i].own_ns[STEP_NS_PIPE]) / 1e6 /
-            fmax(1, steps_in(w, times, i));
-    double exposed = fmin(exposed_ns(w, times, slowest), (double)slowest);
+            (sums_ns(&times[i]) + (double)times[i].own_ns[STEP_NS_PIPE]) / 1e6;
+    double exposed = fmin(exposed_ns(w, times), (double)slowest);
     s->exposed[s->n] = 100 * exposed / (double)slowest;
     s->bubble[s->n++] = 100 * bubble_ns(w, times, slowest, exposed) / (double)slowest;
 }
@@ -235,89 +184,9 @@ static double add_blocks(struct figure *f, const double *values, size_t n)
     return stats_median(medians, blocks);
 }
 
-size_t values_efficiency(const double *base, size_t n_base, const double *rates, size_t n,
-                         double percent[VALUES_BLOCKS])
-{
-    size_t blocks = n < n_base ? n : n_base;
-
-    blocks = blocks < VALUES_BLOCKS ? blocks : VALUES_BLOCKS;
-    for (size_t i = 0; i < blocks; i++)
-        percent[i] =
-            100 * block_median(rates, n, blocks, i) / block_median(base, n_base, blocks, i);
-    return blocks;
-}
-
 static double samples_of(const struct step_work *w)
 {
     return (double)w->spec.batch * step_dp(&w->spec);
-}
-
-struct step_base *values_base(struct step_work *w, const struct step_params *p)
-{
-    struct step_params params = {0};
-
-    memcpy(&params, p, sizeof(params)); /* they are compared as bytes */
-    params.ranks = 0;
-    for (size_t i = 0; i < w->n_bases; i++)
-        if (!memcmp(&params, &w->bases[i].params, sizeof(params))) /* NOLINT: gaps are 0 */
-            return &w->bases[i];
-    return NULL;
-}
-
-void values_forget_jobs(struct step_work *w)
-{
-    for (size_t i = 0; i < w->n_bases; i++)
-        free(w->bases[i].rates);
-    free(w->bases);
-    w->bases = NULL;
-    w->n_bases = 0;
-}
-
-void values_note_job(struct step_work *w, const struct step_params *p)
-{
-    if (w->chosen)
-        values_forget_jobs(w);
-    w->chosen = false;
-    struct step_base *base = values_base(w, p);
-
-    if (!base) {
-        base = ARRAY_ADD(w->bases, w->n_bases);
-        *base = (struct step_base){.ranks = (unsigned)p->ranks};
-        memcpy(&base->params, p, sizeof(*p));
-        base->params.ranks = 0;
-    }
-    if (p->ranks < base->ranks)
-        base->ranks = (unsigned)p->ranks;
-}
-
-void values_keep_base(struct step_base *base, const double *rates, size_t n)
-{
-    free(base->rates);
-    base->rates = n ? xmemdup(rates, n * sizeof(*rates)) : NULL;
-    base->n = n;
-}
-
-/* Against the smallest job of this launch: samples a second of a rank that computes, in percent. */
-static void add_efficiency(struct point *pt, struct step_work *w, bool wrong)
-{
-    struct step_base *base = values_base(w, pt->params);
-    double rates[STEP_SAMPLES], percent[VALUES_BLOCKS];
-    unsigned workers = workers_of(w);
-
-    if (!base)
-        return;
-    for (size_t i = 0; i < w->shares.n; i++)
-        rates[i] = samples_of(w) * 1e9 / (w->shares.step_ns[i] * workers);
-    if (w->n <= base->ranks) {
-        values_keep_base(base, rates, wrong ? 0 : w->shares.n);
-        return;
-    }
-    if (!base->n)
-        return;
-    struct figure *f = point_figure(pt, "efficiency", "percent");
-    size_t n = values_efficiency(base->rates, base->n, rates, w->shares.n, percent);
-    for (size_t i = 0; i < n; i++)
-        figure_value(f, percent[i]);
 }
 
 static struct figure *add_figure(struct point *pt, const struct step_work *w, const char *metric,
@@ -345,7 +214,7 @@ static void add_ranks(struct point *pt, struct step_work *w)
         const struct collective_report *told = session_report(w->ranks.session, i);
         double bytes = 0;
         bool exact = told && told->n_flows;
-        if (i < workers_of(w) && w->waits_ms)
+        if (w->waits_ms)
             add_blocks(add_figure(pt, w, "waited", "ms", i), &w->waits_ms[i * STEP_SAMPLES],
                        w->shares.n);
         for (uint32_t k = 0; told && k < told->n_flows; k++) {
@@ -353,16 +222,10 @@ static void add_ranks(struct point *pt, struct step_work *w)
             exact = exact && told->flows[k].exact;
         }
         if (exact)
-            add_one(add_figure(pt, w, "sent", "MB", i), bytes / 1e6 / w->steps[i],
+            add_one(add_figure(pt, w, "sent", "MB", i), bytes / 1e6 / (double)w->samples,
                     "counted over all steps together: it has no interval");
         if (exact)
             raw_sent(w, i, bytes);
-        if (!(w->updates[i] > 0))
-            continue;
-        add_one(add_figure(pt, w, "staleness", "count", i), w->stale[i] / w->updates[i],
-                "the mean of all updates, which often keep one order: it has no interval");
-        add_one(add_figure(pt, w, "stalest", "count", i), w->stalest[i],
-                "the most of all updates: it has no interval");
     }
 }
 
@@ -472,28 +335,6 @@ static void set_throughput(struct point *pt, struct step_work *w, double limit,
     }
 }
 
-/* No asynchronous worker is faster than its compute, which is known where it is stated: of real compute
- * the slowest one's was measured. And none gets more over the nodes' links than these carry. */
-static void set_free_limit(struct point *pt, struct step_work *w, struct node_rates *r, bool known)
-{
-    struct values_free most;
-
-    for (unsigned i = 0; !known && i < world_nodes(w->ranks.world); i++)
-        r->gbps[i] = NAN;
-    if (values_free_limit(&w->spec, w->layers, w->ranks.world, r->gbps, &most) || isinf(most.rate))
-        return;
-    const struct links_rate *link = most.node != VALUES_NO_NODE ? &r->rates[most.node] : NULL;
-    snprintf(w->limit_source, sizeof(w->limit_source),
-             link ? "%u workers, with what the nodes' links carry at most, all else hidden; %s%s"
-                  : "%u workers, each with %s compute alone, all communication hidden%s",
-             step_dp(&w->spec),
-             link                        ? ""
-             : step_is_bounded(&w->spec) ? "the slowest one's"
-                                         : "its",
-             link ? link->source : "");
-    set_throughput(pt, w, (double)w->spec.batch * 1e9 * most.rate, link);
-}
-
 /* No step is shorter than the compute of the rank that has most of it, and a pipeline's bubble: of
  * real compute, than the shortest that was seen. And none is shorter than the nodes' links need for
  * what any algorithm must move. */
@@ -506,11 +347,6 @@ static void set_limit(struct point *pt, struct step_work *w)
     struct step_traffic traffic;
     unsigned named = 0;
 
-    if (w->spec.asynchronous) {
-        set_free_limit(pt, w, r, known);
-        free(r);
-        return;
-    }
     if (known && !values_traffic(&w->spec, w->layers, w->ranks.world, r->may_add, &traffic))
         network = values_network_ns(&traffic, r->gbps, world_nodes(w->ranks.world), &named);
     bool linked = network > compute;
@@ -521,11 +357,9 @@ static void set_limit(struct point *pt, struct step_work *w)
                  network / 1e6, r->rates[named].source);
     else
         snprintf(w->limit_source, sizeof(w->limit_source),
-                 timed && w->served_ns >= compute
-                     ? "compute and the servers' updates behind it, all communication hidden"
-                 : w->spec.pp == 1 ? "compute alone, all communication hidden"
-                 : timed           ? "compute and the pipeline's bubble, all communication hidden"
-                                   : "the slowest stage's compute, without the pipeline's bubble");
+                 w->spec.pp == 1 ? "compute alone, all communication hidden"
+                 : timed         ? "compute and the pipeline's bubble, all communication hidden"
+                                 : "the slowest stage's compute, without the pipeline's bubble");
     if (fmax(compute, network) > 0)
         set_throughput(pt, w, samples_of(w) * 1e9 / fmax(compute, network),
                        linked ? &r->rates[named] : NULL);
@@ -602,7 +436,7 @@ static void add_memory(struct point *pt, const struct step_work *w)
     }
 }
 
-void values_finish(struct point *pt, struct step_work *w, bool wrong)
+void values_finish(struct point *pt, struct step_work *w)
 {
     const struct collective_report *told = session_report(w->ranks.session, 0);
     bool timed = w->spec.compute == STEP_TIMED;
@@ -614,16 +448,13 @@ void values_finish(struct point *pt, struct step_work *w, bool wrong)
         point_column(pt, "simulated", timed ? "compute and network" : "network");
     }
     point_column(pt, "chosen", "%s", told->algorithm);
-    bool free_updates = w->spec.servers && w->spec.update && !timed;
-    point_column(pt, "detail", "%s%s", told->detail,
-                 free_updates ? ", servers' updates take no time" : "");
+    point_column(pt, "detail", "%s", told->detail);
     set_limit(pt, w);
     if (!w->shares.n)
         return;
     add_compute(pt, w);
     add_update(pt, w);
     add_memory(pt, w);
-    add_efficiency(pt, w, wrong);
     if (w->n > 1)
         add_blocks(point_figure(pt, "exposed", "percent"), w->shares.exposed, w->shares.n);
     if (w->spec.pp > 1)

@@ -40,10 +40,6 @@ static const struct {
     [PART_ROWS] = {COLLECTIVE_ALL_TO_ALL, LANE_EXCHANGE, false},
     [PART_FORWARD] = {COLLECTIVE_BROADCAST, LANE_TO_NEXT, false},
     [PART_BACKWARD] = {COLLECTIVE_BROADCAST, LANE_TO_PREVIOUS, false},
-    [PART_PUSH] = {COLLECTIVE_BROADCAST, LANE_PUSH, false},
-    [PART_PULL] = {COLLECTIVE_BROADCAST, LANE_PULL, false},
-    [PART_ASK] = {COLLECTIVE_BROADCAST, LANE_WORD, false},
-    [PART_ANSWER] = {COLLECTIVE_BROADCAST, LANE_WORD, false},
 };
 
 /* NULL: one member alone. */
@@ -65,9 +61,7 @@ static struct step_part *add_part(struct place *w, enum step_part_kind kind,
         part->me = members[i] == w->rank ? i : part->me;
         lowest = members[i] < lowest ? members[i] : lowest;
     }
-    bool pair = kind >= PART_PUSH && kind <= PART_ANSWER;
-    part->id = (kind * WORLD_RANKS_MAX + lowest) * WORLD_RANKS_MAX +
-               (pair ? members[0] + members[1] - lowest : 0);
+    part->id = kind * WORLD_RANKS_MAX + lowest;
     w->plan->n_parts++;
     return part;
 }
@@ -80,16 +74,6 @@ static struct step_part *find_part(const struct step_plan *p, enum step_part_kin
         struct step_part *part = &p->parts[i];
         bool passes = kind == PART_FORWARD || kind == PART_BACKWARD;
         if (part->kind == kind && (!passes || sends == !part->me))
-            return part;
-    }
-    return NULL;
-}
-
-struct step_part *parts_pair(const struct step_plan *p, enum step_part_kind kind, unsigned other)
-{
-    for (unsigned i = 0; i < p->n_parts; i++) {
-        struct step_part *part = &p->parts[i];
-        if (part->kind == kind && part->members[!part->me] == other)
             return part;
     }
     return NULL;
@@ -132,24 +116,6 @@ static int by_id(const void *a, const void *b)
     return (x->id > y->id) - (x->id < y->id);
 }
 
-/* A push and a pull of each worker and server, of which this rank is one. */
-static void add_pairs(struct place *w)
-{
-    unsigned workers = step_dp(w->spec), n = w->spec->ranks;
-    bool serves = step_is_server(w->spec, w->rank);
-
-    for (unsigned i = serves ? 0 : workers; i < (serves ? workers : n); i++) {
-        unsigned push[2] = {serves ? i : w->rank, serves ? w->rank : i};
-        unsigned pull[2] = {push[1], push[0]};
-        add_part(w, PART_PUSH, push, 2);
-        add_part(w, PART_PULL, pull, 2);
-        if (w->spec->asynchronous) { /* a word each */
-            add_vector(add_part(w, PART_ASK, push, 2), 1, true);
-            add_vector(add_part(w, PART_ANSWER, pull, 2), 1, true);
-        }
-    }
-}
-
 static bool has_tables(const struct place *w)
 {
     for (unsigned i = w->first; i < w->end; i++)
@@ -182,11 +148,6 @@ static void add_all(struct place *w)
     for (unsigned i = 0; i < s->ranks; i++)
         members[i] = i;
     add_part(w, PART_ALL, members, s->ranks);
-    if (s->servers) {
-        add_pairs(w);
-        qsort(w->plan->parts, w->plan->n_parts, sizeof(*w->plan->parts), by_id);
-        return;
-    }
     for (unsigned i = 0; i < dp; i++)
         members[i] = rank_at(w, i, w->stage, w->tensor);
     if (!s->zero)
@@ -208,7 +169,7 @@ static void add_all(struct place *w)
     qsort(w->plan->parts, w->plan->n_parts, sizeof(*w->plan->parts), by_id);
 }
 
-/* All parts that it is a member of, by id, without calls but for words. 0, or as step_cut(). */
+/* All parts that it is a member of, by id, without calls. 0, or as step_cut(). */
 static int make_parts(struct step_plan *p, const struct step_spec *s,
                       const struct step_layer *layers, unsigned rank)
 {
@@ -221,7 +182,7 @@ static int make_parts(struct step_plan *p, const struct step_spec *s,
                       .stage = rank / s->tp % s->pp,
                       .data = rank / s->tp / s->pp};
 
-    p->parts = xcalloc(STEP_PART_KINDS + 4 * s->ranks, sizeof(*p->parts));
+    p->parts = xcalloc(STEP_PART_KINDS + 2, sizeof(*p->parts));
     int err = step_cut(layers, s->n_layers, s->pp, cuts);
     if (err)
         return err;
@@ -256,9 +217,7 @@ struct writer {
         uint64_t elements; /* gradients of the bucket that is being filled */
         unsigned late;     /* buckets that wait for the end of the backward pass */
     } sums[SUMS];
-    unsigned n_late;
     unsigned n_scattered; /* buckets of this pass: each pass has the same */
-    uint64_t *late;       /* elements of those that go by servers */
     /* zero 3: groups of layers, and where their gathers are in the list */
     unsigned *group_ends, n_groups;
     uint32_t *group_done, *group_gathers, n_done, n_gathered;
@@ -297,16 +256,9 @@ static void wait_for(struct writer *w, uint32_t op)
         w->waits[w->n_waits++] = op;
 }
 
-static bool is_server(const struct writer *w, unsigned rank)
-{
-    return step_is_server(w->spec, rank);
-}
-
 static void compute(struct writer *w, enum step_kind kind, unsigned layer, unsigned micro)
 {
     const struct step_layer *l = &w->layers[layer];
-    if (is_server(w, w->rank))
-        return;
     double flop = kind == STEP_FORWARD ? l->forward_flop : l->backward_flop;
 
     if (l->split != MODEL_WHOLE)
@@ -366,17 +318,6 @@ static unsigned vector_of(struct writer *w, struct step_part *part, uint64_t cou
     return number < 0 ? 0 : (unsigned)number;
 }
 
-/* Whom this rank meets in a round: worker i and server (i + round) modulo their number, so that no
- * server has all workers at once. Each has an equal part of the bucket. */
-static bool meets(const struct writer *w, unsigned round, unsigned other)
-{
-    unsigned workers = step_dp(w->spec), servers = w->spec->servers;
-    bool serves = is_server(w, w->rank);
-    unsigned worker = serves ? other : w->rank, server = serves ? w->rank : other;
-
-    return (worker + round) % servers == server - workers;
-}
-
 /* Of so many parameters, behind these. */
 static uint32_t add_update(struct writer *w, double parameters, const uint32_t *deps, unsigned n)
 {
@@ -390,61 +331,6 @@ static uint32_t add_update(struct writer *w, double parameters, const uint32_t *
     return add_op(w, &op, deps, n);
 }
 
-/* A server's, of so many parameters that it has. Returns what its pulls wait for: real updates of servers are not done. */
-static uint32_t update_share(struct writer *w, uint64_t parameters, uint32_t after)
-{
-    if (!w->spec->update || w->spec->compute != STEP_TIMED || w->err)
-        return after;
-    return add_update(w, (double)parameters, &after, 1);
-}
-
-/* A bucket of so many elements by way of the servers. A pull waits for the pushes of all workers, and for the update. */
-static void by_servers(struct writer *w, uint64_t elements, uint32_t after)
-{
-    unsigned workers = step_dp(w->spec), servers = w->spec->servers;
-    bool serves = is_server(w, w->rank);
-    unsigned first = serves ? 0 : workers, end = serves ? workers : w->spec->ranks;
-    uint64_t count = (elements + servers - 1) / servers;
-    uint32_t pushed = NO_OP;
-
-    for (unsigned way = 0; way < 2; way++) {
-        if (way && serves)
-            pushed = update_share(w, count, pushed);
-        for (unsigned round = 0; round < servers; round++)
-            for (unsigned other = first; other < end; other++) {
-                struct step_part *part = parts_pair(w->plan, way ? PART_PULL : PART_PUSH, other);
-                if (!part || !meets(w, round, other))
-                    continue;
-                /* the last push has ended after all others, which are on its lane */
-                uint32_t op = call(w, part, vector_of(w, part, count, true),
-                                   way ? (serves ? pushed : NO_OP) : after);
-                pushed = way ? pushed : op;
-            }
-    }
-}
-
-/* An asynchronous server has all buckets of a worker before it sends any back. */
-static void by_turns(struct writer *w)
-{
-    unsigned workers = step_dp(w->spec), servers = w->spec->servers;
-    uint64_t parameters = 0;
-
-    for (unsigned i = 0; i < w->n_late; i++)
-        parameters += (w->late[i] + servers - 1) / servers;
-    update_share(w, parameters, NO_OP); /* of each worker's gradients, one after another */
-    for (unsigned worker = 0; worker < workers; worker++) {
-        struct step_part *push = parts_pair(w->plan, PART_PUSH, worker);
-        struct step_part *pull = parts_pair(w->plan, PART_PULL, worker);
-        uint32_t pushed = NO_OP;
-        for (unsigned i = 0; i < w->n_late && push && pull && !w->err; i++)
-            pushed = call(w, push, vector_of(w, push, (w->late[i] + servers - 1) / servers, true),
-                          NO_OP);
-        for (unsigned i = 0; i < w->n_late && push && pull && !w->err; i++)
-            call(w, pull, vector_of(w, pull, push->calls[i].count, true), pushed);
-    }
-    w->n_late = 0;
-}
-
 static enum step_part_kind kind_of(const struct writer *w, enum sums of)
 {
     return of == OF_EXPERTS ? PART_EXPERT_SUM : w->spec->zero ? PART_SCATTER : PART_SUM;
@@ -456,14 +342,9 @@ static void close_bucket(struct writer *w, enum sums of)
     enum step_part_kind kind = kind_of(w, of);
     struct step_part *part = find_part(w->plan, kind, false);
     uint64_t elements = w->sums[of].elements;
-    bool turns = w->spec->asynchronous && is_server(w, w->rank);
 
     w->sums[of].elements = 0;
-    if (w->spec->servers && elements && w->spec->overlap && !turns) {
-        by_servers(w, elements, settle(w));
-    } else if (w->spec->servers && elements) {
-        w->late[w->n_late++] = elements;
-    } else if (part && elements) {
+    if (part && elements) {
         bool again = kind == PART_SCATTER && w->n_scattered < part->n_calls;
         unsigned number = again ? w->n_scattered : vector_of(w, part, elements, true);
         w->n_scattered += kind == PART_SCATTER;
@@ -505,8 +386,7 @@ static void end_pass(struct writer *w)
     w->sums[OF_LAYERS].late = w->n_scattered = 0;
 }
 
-/* Of its layers' parameters, or of its part of them, when their gradients have come. Servers do it for
- * their workers: update_share(). */
+/* Of its layers' parameters, or of its part of them, when their gradients have come. */
 static void update(struct writer *w)
 {
     double parameters = 0, share = w->spec->zero ? step_dp(w->spec) : 1;
@@ -514,7 +394,7 @@ static void update(struct writer *w)
 
     for (unsigned i = w->first; i < w->end; i++)
         parameters += (double)step_parameters(w->spec, &w->layers[i]);
-    if (!w->spec->update || w->spec->servers || !(parameters > 0))
+    if (!w->spec->update || !(parameters > 0))
         return;
     for (size_t k = 0; k < sizeof(sums) / sizeof(*sums); k++) {
         const struct step_part *part = find_part(w->plan, sums[k], false);
@@ -536,10 +416,6 @@ static void end_gradients(struct writer *w)
 {
     for (enum sums of = 0; of < SUMS; of++)
         close_bucket(w, of);
-    if (w->spec->asynchronous && is_server(w, w->rank))
-        by_turns(w);
-    for (unsigned i = 0; i < w->n_late; i++)
-        by_servers(w, w->late[i], settle(w));
     for (enum sums of = 0; of < SUMS; of++)
         for (unsigned i = 0; i < w->sums[of].late; i++)
             call(w, find_part(w->plan, kind_of(w, of), false), i, settle(w));
@@ -762,7 +638,6 @@ int step_plan_make(struct step_plan *p, const struct step_spec *s, const struct 
         err = make_parts(p, s, layers, rank);
     if (err)
         return err;
-    w.late = xcalloc(s->n_layers + 1u, sizeof(*w.late));
     w.first = cuts[w.stage];
     w.end = cuts[w.stage + 1];
     struct step_part *all = find_part(p, PART_ALL, false);
@@ -772,7 +647,6 @@ int step_plan_make(struct step_plan *p, const struct step_spec *s, const struct 
     if (!w.err)
         passes(&w);
     end_gradients(&w);
-    free(w.late);
     free(w.group_ends);
     free(w.group_done);
     free(w.group_gathers);

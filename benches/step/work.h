@@ -16,10 +16,8 @@ struct step_params {
     struct ranks_params group;
     struct way_params way;
     const char *model, *raw;
-    uint64_t ranks, batch, sequence, bucket, servers, zero, prefetch, tp, pp, ep, micro, compute_ns;
-    uint64_t staleness;
-    int dtype, overlap, order, compute, update, inject, updates;
-    int reserved; /* 0: no gap, for jobs are compared as bytes */
+    uint64_t ranks, batch, sequence, bucket, zero, prefetch, tp, pp, ep, micro, compute_ns;
+    int dtype, overlap, order, compute, update, inject;
     double tflops, memory_rate, slow;
 };
 
@@ -34,33 +32,6 @@ struct step_shares {
     size_t n;
 };
 
-/* The smallest job of the sweep, for the scaling of those that differ from it in ranks alone. */
-struct step_base {
-    struct step_params params; /* ranks are 0 */
-    unsigned ranks;
-    double *rates; /* samples a second of a rank that computes, when last measured */
-    size_t n;      /* 0: it was not measured yet, or its data were wrong */
-};
-
-/* By how many steps workers with a bound are ahead of the slowest one, window by window. What leads grow
- * by is in the workers' rates, and not in those of the long run, when all go at the slowest one's pace. */
-#define VALUES_WINDOWS 8
-struct values_leads {
-    double now;                   /* after the last window, all together */
-    double grown[VALUES_WINDOWS]; /* in each of the last ones; the n-th in n modulo their number */
-    size_t n;
-    double sum, squares, steps; /* since the mark: growth, its squares, steps of all workers */
-    size_t counted;             /* windows */
-};
-void values_leads_add(struct values_leads *l, double leads, double steps);
-void values_leads_mark(struct values_leads *l);
-/* All who are faster are as far ahead as the bound lets them, or leads have grown by a step of each worker
- * at most in so many windows: that is 1.6 % of their steps (STEP_WINDOW of each in a window). */
-bool values_leads_settled(const struct values_leads *l, unsigned workers, double bound);
-/* No more since the mark, beyond what chance does: 1.6 %, or a step of each; less than 4 times what windows
- * that differ by chance alone add up to; in any case 5 %. */
-bool values_leads_stayed(const struct values_leads *l, unsigned workers);
-
 struct step_work {      /* pt->bench_state: outlives the points */
     struct ranks ranks; /* first: ranks_evidence() */
     struct step_spec spec;
@@ -70,22 +41,12 @@ struct step_work {      /* pt->bench_state: outlives the points */
     double update_ns, update_bytes; /* of the rank that has most: stated; moved */
     double longest_ns;              /* compute alone of the rank that has most */
     double least_ns; /* the shortest step with that compute: a pipeline's is longer */
-    /* Of that, until synchronous servers have updated the last bucket; 0: they take no time. */
-    double served_ns;
     bool begun;
-    uint64_t samples;              /* since the warm-up */
-    double steps[WORLD_RANKS_MAX]; /* of each rank, in all of them */
+    uint64_t samples; /* since the warm-up */
     /* How long compute of each rank waited in a step, ms: by rank, then by sample as in shares. NULL: not
      * kept */
     double *waits_ms;
-    /* Of asynchronous workers' updates: the sum of their staleness, the most, and of how many. */
-    double stale[WORLD_RANKS_MAX], stalest[WORLD_RANKS_MAX], updates[WORLD_RANKS_MAX];
-    struct values_leads leads; /* of workers with a bound */
-    bool settled, tried;
     struct step_shares shares;
-    struct step_base *bases; /* values_forget_jobs() frees them */
-    size_t n_bases;
-    bool chosen; /* all jobs of the sweep are noted */
     const char *backend;
     FILE *raw;    /* NULL: none is kept */
     unsigned job; /* of the sweep: counted from 1, in the order in which they are measured */
@@ -105,11 +66,6 @@ double values_compute_ns(const struct step_shares *s);
 /* Communication makes no compute faster. So where slowdowns are below 0, beyond their interval, something else slowed
  * down what ran alone, and nothing is known of them. */
 bool values_was_disturbed(const double *slowdown, size_t n);
-/* Rates of a job over those of another, in percent: so many values, whose median and interval are
- * the ratio's. Both jobs' rates, in the order of time, are medians of blocks of samples, and each
- * value is one block's over one block's of the other, so that the interval has what both vary by. */
-size_t values_efficiency(const double *base, size_t n_base, const double *rates, size_t n,
-                         double percent[VALUES_BLOCKS]);
 /* What a step must move over the links of nodes, whatever the algorithms: bytes each way, and of all
  * nodes together. */
 struct step_traffic {
@@ -122,30 +78,7 @@ int values_traffic(const struct step_spec *spec, const struct step_layer *layers
  * nothing. *named: the node whose own links take longest. */
 double values_network_ns(const struct step_traffic *t, const double *gbps, unsigned nodes,
                          unsigned *named);
-/* The most steps a ns that all asynchronous workers together can make. Each makes as many as its compute
- * allows, where that is stated, and its links; and the links of each node carry the steps of all that
- * go over them, each way. Workers of a server's own node do not. With a bound all make as many as the
- * slowest one can. */
-struct values_free {
-    double rate;   /* infinite: not known */
-    unsigned node; /* whose links bound it first; VALUES_NO_NODE: compute does */
-};
-#define VALUES_NO_NODE UINT32_MAX
-/* gbps: as above. Errors as of step_plan_make(). */
-int values_free_limit(const struct step_spec *spec, const struct step_layer *layers,
-                      const struct world *world, const double *gbps, struct values_free *limit);
-/* Of a window of asynchronous workers: how long a step takes, if all of them took as long and made as many in all. */
-uint64_t values_free_ns(const struct collective_times *times, unsigned workers);
-/* Of each job of a sweep, before the first is measured: the one with the fewest ranks is the base of
- * those that are the same else. */
-void values_note_job(struct step_work *w, const struct step_params *p);
-/* NULL: there is none. */
-struct step_base *values_base(struct step_work *w, const struct step_params *p);
-/* Keeps the rates of a job that is a base, in samples a second; n 0: it has none. */
-void values_keep_base(struct step_base *base, const double *rates, size_t n);
-void values_forget_jobs(struct step_work *w);
-/* Limit, figures and columns: after session_end(). `wrong`: the job failed its check. Then it is the base
- * of no other. */
-void values_finish(struct point *pt, struct step_work *w, bool wrong);
+/* Limit, figures and columns: after session_end(). */
+void values_finish(struct point *pt, struct step_work *w);
 
 #endif

@@ -101,15 +101,14 @@ struct bench {
      * run here, a skipped row (say why by point_reason()); any other -errno: a failed row. teardown
      * is called in every case. */
     int (*setup)(struct point *pt);
-    /* Required. The timed thing: see sampler_fn; pt->n_series times in ns. No branch on options in
-     * here. */
+    /* Required, as teardown, unless setup hands the point on: work_setup(). The timed thing: see
+     * sampler_fn; pt->n_series times in ns. No branch on options in here. */
     int (*sample)(struct point *pt, uint64_t inner, uint64_t *ns);
     /* Not required. Called when the warm-up is over, before the first sample that counts. 0 or
      * -errno. */
     int (*begin)(struct point *pt);
     /* Not required. Is the data right? 0; -EBADMSG: wrong data (say what by point_reason()); any
-     * other -errno: failed. -ESTALE: failed, and what was sampled is no value of what it is called, so
-     * that rows have none. Not timed. */
+     * other -errno: failed. Not timed. */
     int (*check)(struct point *pt);
     /* Not required. Writes pt->evidence: what carried the bytes. Called after sampling. */
     int (*evidence)(struct point *pt);
@@ -143,9 +142,11 @@ struct gpu_elsewhere {
 struct point {
     const struct bench *bench;
     const struct bench_common *common;
-    const void *params; /* the benchmark's own struct, with this point's values */
-    void *state;        /* setup's own; NULL at setup */
-    void *bench_state;  /* the same in all points */
+    const void *params;              /* the benchmark's own struct, with this point's values */
+    const struct opt_values *values; /* the same as texts, of its own options: use point_refuse() */
+    const size_t *pick;
+    void *state;       /* setup's own; NULL at setup */
+    void *bench_state; /* the same in all points */
     struct series series[SAMPLER_SERIES_MAX];
     size_t n_series;
     uint64_t repeat;      /* which time this point is measured in this process, from 1 */
@@ -157,7 +158,7 @@ struct point {
     bool untimed;         /* the work is done and checked, but its times are not to be used */
     bool enough;          /* sample may set it: no further ones are wanted */
     const char *origin;   /* "measured", unless the benchmark or the device says otherwise */
-    const struct device_work *work; /* see work_setup() */
+    const struct device_work *work; /* the hooks: the benchmark's, or as work_setup() set them */
     char columns[BENCH_COLUMNS_MAX][128];
     struct {
         char name[40], value[64];
@@ -212,6 +213,15 @@ int point_gpu_failed(struct point *pt, struct gpu *gpu, int err);
  * setup can `return point_reason(...)`. */
 int point_reason(struct point *pt, int err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* What options cannot be together, and what to take instead. */
+struct bench_rule {
+    const char *when; /* a condition on options: core/condition.h */
+    const char *why;
+};
+/* By the first of the rules that holds for this point: -EOPNOTSUPP with its reason. 0: none does. A
+ * NULL `when` ends them. */
+int point_refuse(struct point *pt, const struct bench_rule *rules);
 
 /* Adds a series with these values and returns it. */
 struct series *point_series(struct point *pt, const char *metric, const char *unit,
@@ -290,11 +300,7 @@ struct device_work {
     void (*teardown)(struct point *pt);
 };
 
-/* For a benchmark's own hooks: setup takes the table on, the others follow pt->work. */
+/* For a benchmark's own setup, which hands the point on: all further hooks are that table's. */
 int work_setup(struct point *pt, const struct device_work *work);
-int work_sample(struct point *pt, uint64_t inner, uint64_t *ns);
-int work_check(struct point *pt);
-int work_evidence(struct point *pt);
-void work_teardown(struct point *pt);
 
 #endif

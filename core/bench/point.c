@@ -131,27 +131,6 @@ int work_setup(struct point *pt, const struct device_work *work)
     return work->setup(pt);
 }
 
-int work_sample(struct point *pt, uint64_t inner, uint64_t *ns)
-{
-    return pt->work->sample(pt, inner, ns);
-}
-
-int work_check(struct point *pt)
-{
-    return pt->work->check(pt);
-}
-
-int work_evidence(struct point *pt)
-{
-    return pt->work->evidence(pt);
-}
-
-void work_teardown(struct point *pt)
-{
-    if (pt->work)
-        pt->work->teardown(pt);
-}
-
 struct topo *point_topo(struct point *pt)
 {
     if (!pt->topo_loaded) {
@@ -261,6 +240,14 @@ int point_reason(struct point *pt, int err, const char *format, ...)
     vsnprintf(pt->reason + at, sizeof(pt->reason) - at, format, args);
     va_end(args);
     return err;
+}
+
+int point_refuse(struct point *pt, const struct bench_rule *rules)
+{
+    for (; rules->when; rules++)
+        if (opt_holds(pt->bench->options, pt->values, pt->pick, rules->when))
+            return point_reason(pt, -EOPNOTSUPP, "%s", rules->why);
+    return 0;
 }
 
 struct series *point_series(struct point *pt, const char *metric, const char *unit, double quantity)

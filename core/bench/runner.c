@@ -46,7 +46,7 @@ static int sample_point(void *arg, uint64_t inner, uint64_t *ns)
 {
     struct point *pt = arg;
 
-    return pt->bench->sample(pt, inner, ns);
+    return pt->work->sample(pt, inner, ns);
 }
 
 /* The warm-up is over: a GPU is watched from here, as other processes watch theirs. */
@@ -109,10 +109,8 @@ static void measure(struct runner *r, struct point *pt, struct outcome *oc)
         oc->err = -EINTR;
     if (oc->err && !pt->reason[0])
         point_reason(pt, oc->err, "sampling failed: %s", strerror(-oc->err));
-    if (!oc->err && r->b->check)
-        oc->check_error = r->b->check(pt);
-    if (oc->check_error == -ESTALE)
-        oc->err = oc->check_error;
+    if (!oc->err && pt->work->check)
+        oc->check_error = pt->work->check(pt);
     if (pt->elsewhere) {
         /* Other processes tell at the end. */
         gpu_ledger_add_same(&oc->gpu, &pt->elsewhere->same);
@@ -120,8 +118,8 @@ static void measure(struct runner *r, struct point *pt, struct outcome *oc)
         if (pt->elsewhere->disturbed[0])
             evidence_add(oc->disturbed, sizeof(oc->disturbed), "%s", pt->elsewhere->disturbed);
     }
-    if (!oc->err && r->b->evidence)
-        r->b->evidence(pt);
+    if (!oc->err && pt->work->evidence)
+        pt->work->evidence(pt);
     if (!oc->err && pt->watch && *gpu_watch_blind(pt->watch))
         evidence_add(pt->evidence, sizeof(pt->evidence), "GPU not watched: %s",
                      gpu_watch_blind(pt->watch));
@@ -191,8 +189,14 @@ static int run_point(struct runner *r, size_t index)
         return -EINVAL;
     }
     pt.params = params;
+    pt.values = own_values(r);
+    pt.pick = pick;
     pt.origin = r->b->origin ? r->b->origin : "measured";
     pt.repeat = r->repeat;
+    pt.work = &(struct device_work){.sample = r->b->sample,
+                                    .check = r->b->check,
+                                    .evidence = r->b->evidence,
+                                    .teardown = r->b->teardown};
     pt.sample_ns = r->b->sample_ns;
     pt.min_samples = r->common->min_samples;
     pt.max_samples = r->common->max_samples;
@@ -217,7 +221,8 @@ static int run_point(struct runner *r, size_t index)
     if (!oc.err)
         runner_emit_figures(r, &pt, pick, &oc);
     figures_release(&pt);
-    r->b->teardown(&pt);
+    if (pt.work->teardown)
+        pt.work->teardown(&pt);
     samples_release(&oc.samples);
     free(params);
     return 0;
@@ -248,6 +253,8 @@ static bool is_wanted(struct runner *r, size_t index)
         return true;
     void *params = xcalloc(1, r->b->params_size);
     pt.params = params;
+    pt.values = own_values(r);
+    pt.pick = pick;
     pick_values(r, index, pick);
     bool yes = opts_apply(r->o, r->b->options, pick, params) || r->b->wanted(&pt);
     keep_loaded(&r->proto, &pt);
@@ -310,6 +317,8 @@ static bool is_possible(struct runner *r, size_t index, char *why, size_t len)
 
     pick_values(r, index, pick);
     pt.params = params;
+    pt.values = own_values(r);
+    pt.pick = pick;
     if (opts_apply(r->o, r->b->options, pick, params))
         err = point_reason(&pt, -EINVAL, "%s", r->o->error);
     if (!err)
@@ -381,10 +390,9 @@ static int run_all(struct runner *r, size_t points)
         if (r->common->repeats > 1)
             rng_shuffle_u32(&rng, order, points);
         for (size_t i = 0; !err && i < points && !*r->cancel; i++)
-            err = run_point(r, r->point = order[i]);
+            err = run_point(r, order[i]);
     }
     row_print_table_end(r->out, &r->table);
-    runner_jobs_say(r->jobs, r->b, r->out);
     r->result->interrupted = *r->cancel != 0;
     free(chosen);
     free(order);
@@ -436,13 +444,11 @@ int runner_run(const struct bench *b, struct opts *o, const struct bench_common 
     r.proto.bench = b;
     r.proto.common = common;
     r.proto.cancel = cancel;
-    r.jobs = common->csv || common->json ? NULL : runner_jobs_new(b);
     int err = common->planned ? 0 : refuse_values(&r, points);
     if (!err)
         err = open_samples(&r);
     if (!err)
         err = run_all(&r, points);
-    runner_jobs_free(r.jobs);
     int lost = r.samples_out ? stream_finish(r.samples_out) : 0;
     if (lost)
         fprintf(stderr, "plumb-%s: samples in '%s' are not complete: %s\n", b->name,

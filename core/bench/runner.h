@@ -43,19 +43,8 @@ void runner_columns(const struct bench *b, struct runner_columns *columns);
 /* What is said of one of them; an option says the rest of its own. */
 struct bench_column runner_column(const struct bench *b, const char *name);
 
-/* What the runner's files share: how points are walked (runner.c), how they become rows
- * (runner_rows.c), and what the rows together say of a job (runner_jobs.c). */
-
-/* Rows of a table for people, of benchmarks with jobs (core/job.h). Repeats are one. */
-struct runner_jobs;
-struct runner_jobs *runner_jobs_new(const struct bench *b); /* NULL: it has none */
-/* point: its number in the sweep. */
-void runner_jobs_note(struct runner_jobs *j, size_t point,
-                      const struct row *row); /* NULL is left alone, as below */
-/* Their lines, below the table: how fast, bounded by what, and what would be faster. Of one launch, so no
- * more than that is said. */
-void runner_jobs_say(struct runner_jobs *j, const struct bench *b, FILE *out);
-void runner_jobs_free(struct runner_jobs *j);
+/* What the runner's files share: how points are walked (runner.c), and how they become rows
+ * (runner_rows.c). */
 
 struct runner {
     const struct bench *b;
@@ -65,10 +54,8 @@ struct runner {
     FILE *out, *samples_out;
     struct runner_columns columns;
     struct row_table table;
-    struct runner_jobs *jobs; /* NULL: none */
-    size_t point;             /* number of the one that is measured */
-    size_t n_own;             /* options in bench->options */
-    size_t first_own;         /* index of the first of them in opts */
+    size_t n_own;     /* options in bench->options */
+    size_t first_own; /* index of the first of them in opts */
     char host[256];
     struct point proto; /* what every point starts from: the benchmark's state and the topology */
     uint64_t repeat, launch_rows;

@@ -189,10 +189,8 @@ static void print_row(struct runner *r, struct row *row)
         row_print_csv(r->out, row);
     else if (r->common->json)
         row_print_json(r->out, row);
-    else {
+    else
         row_print_table(r->out, &r->table, row);
-        runner_jobs_note(r->jobs, r->point, row);
-    }
     fflush(r->out);
     r->result->rows++;
     if (row->status && !strcmp(row->status, "wrong"))
@@ -399,10 +397,6 @@ static void print_figure(struct runner *r, struct point *pt, const size_t *pick,
     row.unit = f->unit;
     row.summary = *summary;
     row.value = summary->p50;
-    if (!is_data(r)) { /* the text below the point's rows has it */
-        runner_jobs_note(r->jobs, r->point, &row);
-        return;
-    }
     row.samples = f->n;
     if (f->gpu) {
         row.gpu = *f->gpu;
@@ -488,7 +482,8 @@ void runner_emit_figures(struct runner *r, struct point *pt, const size_t *pick,
     size_t n = 0;
 
     for (const struct figure *f = pt->figures; f; f = f->next, n++)
-        if (f->n && !stats_summarise(f->values, f->n, r->common->confidence, &summary))
+        if (is_data(r) && f->n &&
+            !stats_summarise(f->values, f->n, r->common->confidence, &summary))
             print_figure(r, pt, pick, oc, f, &summary);
     if (n && !is_data(r))
         tell_figures(r, pt->figures, n);

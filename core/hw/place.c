@@ -136,9 +136,8 @@ static int find_node(const struct topo *topo, unsigned index, char *error, size_
 {
     size_t at = 0;
 
-    for (unsigned i = 0; i < topo_nodes(topo); i++)
-        if (topo_node_id(topo, i) == index)
-            return 0;
+    if (placement_has_node(topo, (int)index))
+        return 0;
     at += (size_t)snprintf(error, len, "this machine has no NUMA node %u: it shows", index);
     for (unsigned i = 0; i < topo_nodes(topo) && at < len; i++)
         at += (size_t)snprintf(error + at, len - at, "%s node%u", i ? "," : "",
@@ -230,20 +229,15 @@ const char *place_all_nodes(void)
 
 /* ---- Placement ---- */
 
-struct word {
-    const char *name;
-    int value;
-};
-
-static int parse(const char *text, const struct word *words, size_t n, void *value, char *error,
-                 size_t len)
+int place_parse_word(const char *text, const struct place_word *words, void *value, char *error,
+                     size_t len)
 {
     uint64_t number;
     int *out = value;
 
-    for (size_t i = 0; i < n; i++)
-        if (!strcmp(text, words[i].name)) {
-            *out = words[i].value;
+    for (const struct place_word *w = words; w->name; w++)
+        if (!strcmp(text, w->name)) {
+            *out = w->value;
             return 0;
         }
     if (!units_parse_u64(text, &number) && number <= 65535) {
@@ -251,23 +245,24 @@ static int parse(const char *text, const struct word *words, size_t n, void *val
         return 0;
     }
     snprintf(error, len, "'%s' is not a node: a number", text);
-    for (size_t i = 0; i < n; i++)
-        snprintf(error + strlen(error), len - strlen(error), " or %s", words[i].name);
+    for (const struct place_word *w = words; w->name; w++)
+        snprintf(error + strlen(error), len - strlen(error), " or %s", w->name);
     return -EINVAL;
 }
 
 int placement_parse_node(const char *text, void *value, char *error, size_t len)
 {
-    static const struct word words[] = {{"any", PLACEMENT_ANY}};
+    static const struct place_word words[] = {{"any", PLACEMENT_ANY}, {NULL, 0}};
 
-    return parse(text, words, 1, value, error, len);
+    return place_parse_word(text, words, value, error, len);
 }
 
 int placement_parse_memory(const char *text, void *value, char *error, size_t len)
 {
-    static const struct word words[] = {{"local", PLACEMENT_LOCAL}, {"remote", PLACEMENT_REMOTE}};
+    static const struct place_word words[] = {
+        {"local", PLACEMENT_LOCAL}, {"remote", PLACEMENT_REMOTE}, {NULL, 0}};
 
-    return parse(text, words, 2, value, error, len);
+    return place_parse_word(text, words, value, error, len);
 }
 
 /* Usable cores of a node; with `node` < 0 all. */

@@ -64,6 +64,13 @@ const char *place_all_nodes(void); /* for struct opt's make_default */
 #define PLACEMENT_LOCAL  (-1) /* of memory: the node of the thread that uses it */
 #define PLACEMENT_REMOTE (-2) /* of memory: another node than the threads' */
 
+/* A node's number, or one of these words for another value of the int *value; a NULL name ends them. */
+struct place_word {
+    const char *name;
+    int value;
+};
+int place_parse_word(const char *text, const struct place_word *words, void *value, char *error,
+                     size_t len);
 /* For OPT_CUSTOM options; *value is an int. "any" or 0, 1, ...; "local", "remote" or 0, 1, ... */
 int placement_parse_node(const char *text, void *value, char *error, size_t len);
 int placement_parse_memory(const char *text, void *value, char *error, size_t len);

@@ -131,8 +131,7 @@ size_t forecast_checks(const struct forecast *f, struct forecast_check *checks)
             continue;
         check.point =
             (struct forecast_point){.low_s = NAN, .high_s = NAN, .ranks = check.step->ranks};
-        check.left = check.step->servers > 0             ? CHECK_SERVERS
-                     : check.step->other_way             ? CHECK_WAY
+        check.left = check.step->other_way               ? CHECK_WAY
                      : check.step->other_order           ? CHECK_ORDER
                      : isnan(check.step->compute_s)      ? CHECK_COMPUTE
                      : isnan(check.step->update_s)       ? CHECK_UPDATE
@@ -151,7 +150,6 @@ static const struct {
     const char *code, *text;
 } lefts[] = {
     [CHECK_MADE] = {"", ""},
-    [CHECK_SERVERS] = {"servers", "parameter servers are not modelled"},
     [CHECK_WAY] = {"another way",
                    "another backend or transport than that of the sums: --over chooses"},
     [CHECK_ORDER] = {"order", "its stages do all forward passes first (--schedule gpipe): a "
@@ -248,8 +246,6 @@ static void add_row(struct pool *pool, struct document *d, const struct forecast
     words = pool_join(pool, words, ", ", c->step->overlap ? "" : "no overlap");
     words = forecast_ways(pool, words, c->step->zero, c->step->tp, c->step->pp, c->step->micro,
                           c->step->ep);
-    if (c->step->servers > 0)
-        words = pool_join(pool, words, ", ", pool_text(pool, "servers: %.0f", c->step->servers));
     words =
         pool_join(pool, words, ", ", strcmp(c->step->update, "none") != 0 ? c->step->update : "");
     row[1] = cell_text(words);

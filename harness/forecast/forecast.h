@@ -53,7 +53,7 @@ struct part_law {
 struct part_step {
     const char *model; /* as the row has it: a name, or a path */
     double s, low_s, high_s;
-    double ranks, nodes, batch, tp, pp, ep, micro, zero, prefetch, bucket, element_bytes, servers;
+    double ranks, nodes, batch, tp, pp, ep, micro, zero, prefetch, bucket, element_bytes;
     uint64_t sequence; /* 0: the model's */
     bool overlap;
     bool other_way;     /* than the sums: another backend or transport */
@@ -258,7 +258,6 @@ double parts_crowding(const struct part_law *messages, double from, double to);
 /* Why a measured step is not held against a forecast. */
 enum check_left {
     CHECK_MADE,
-    CHECK_SERVERS, /* parameter servers are not modelled */
     CHECK_WAY,     /* it went another way than the sums */
     CHECK_ORDER,   /* its stages take their passes in another order than a forecast has */
     CHECK_COMPUTE, /* its compute is not known */

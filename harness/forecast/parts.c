@@ -469,7 +469,6 @@ static struct part_step step_of(const struct report_bench *b, const struct repor
                               .prefetch = prefetch >= 0 ? prefetch : 1,
                               .bucket = number_or(b, c, "bucket", 0),
                               .element_bytes = element_bytes(report_param(b, c, "dtype")),
-                              .servers = number_or(b, c, "ps", 0),
                               .sequence = (uint64_t)number_or(b, c, "seq", 0),
                               .other_order = !strcmp(report_param(b, c, "schedule"), "gpipe") &&
                                              number_or(b, c, "pp", 1) > 1,

@@ -111,6 +111,26 @@ const char *case_text(struct report *r, const struct report_bench *b, const stru
                                  : pool_text(&r->pool, "%s: %s", c->metric, text);
 }
 
+/* "gpu01: node, 29 Nov 2026"; of what a run does not say, and of several runs, their names. */
+static const char *title_of(const struct page *page)
+{
+    static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                         "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    const json_t *meta = page->r->n_runs == 1 ? page->r->runs[0].meta : NULL;
+    const char *host = fact_name(meta, "machine.host.hostname"), *suite = fact_name(meta, "suite");
+    const char *text = "";
+    unsigned year, month, day;
+
+    if (*host && *suite &&
+        sscanf(fact_name(meta, "started_utc"), "%4u-%2u-%2u", &year, &month, &day) == 3 && month &&
+        month <= 12)
+        return pool_text(&page->r->pool, "%s: %s, %u %s %u", host, suite, day, months[month - 1],
+                         year);
+    for (size_t i = 0; i < page->r->n_runs; i++)
+        text = show_joined(&page->r->pool, text, page->r->names[i]);
+    return text;
+}
+
 /* Print is light, whatever the screen is. */
 static void write_head(const struct page *page)
 {
@@ -121,11 +141,9 @@ static void write_head(const struct page *page)
           "<meta name='color-scheme' content='light dark'>\n"
           "<meta http-equiv='Content-Security-Policy' content=\"default-src 'none'; style-src "
           "'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\">\n"
-          "<link rel='icon' href='data:,'>\n<title>",
+          "<link rel='icon' href='data:,'>\n",
           out);
-    for (size_t i = 0; i < page->r->n_runs; i++)
-        html_print(out, "%s%s", i ? ", " : "", page->r->names[i]);
-    fputs(" - Plumbline report</title>\n<style>\n", out);
+    html_print(out, "<title>%s</title>\n<style>\n", title_of(page));
     fputs(asset_style, out);
     fputs(document_style, out);
     fputs("</style>\n</head>\n<body>\n", out);
@@ -206,10 +224,9 @@ static void write_origin_banner(const struct page *page, size_t run)
 
 static void write_top(const struct page *page)
 {
-    fputs("<header>\n<h1>", page->out);
-    for (size_t i = 0; i < page->r->n_runs; i++)
-        html_print(page->out, "%s%s", i ? ", " : "", page->r->names[i]);
-    fputs("</h1>\n", page->out);
+    html_print(page->out, "<header>\n<h1>%s</h1>\n", title_of(page));
+    if (page->r->n_runs == 1 && strcmp(title_of(page), page->r->names[0]) != 0)
+        html_print(page->out, "<p class='note'>%s</p>\n", page->r->names[0]);
     for (size_t i = 0; i < page->r->n_runs; i++) {
         size_t lost = page->r->runs[i].n_lost_rows;
 

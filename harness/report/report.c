@@ -13,6 +13,7 @@
 #include "core/text.h"
 #include "harness/report/page.h"
 #include "harness/report/scaling.h"
+#include "harness/report/summary.h"
 
 struct making {
     struct report report;
@@ -44,10 +45,8 @@ static int write_plots(struct making *m)
                             pool_text(&m->report.pool, "%s/plots", m->out_dir), m->error, m->len);
 }
 
-/* fresh: its name until it is whole. */
-static int write_page(struct making *m, const char *path, const char *fresh)
+static void put_page(struct making *m, FILE *out)
 {
-    FILE *out = fopen(fresh, "we");
     const struct page page = {.out = out,
                               .r = &m->report,
                               .headlines = &m->headlines,
@@ -55,21 +54,40 @@ static int write_page(struct making *m, const char *path, const char *fresh)
                               .verdicts = m->verdicts,
                               .unfolded = m->unfolded};
 
+    page_write(&page);
+}
+
+static void put_csv(struct making *m, FILE *out)
+{
+    summary_lines(out, NULL, &m->report, &m->headlines);
+}
+
+static void put_json(struct making *m, FILE *out)
+{
+    summary_lines(NULL, out, &m->report, &m->headlines);
+}
+
+/* fresh: its name until it is whole. */
+static int write_file(struct making *m, void (*put)(struct making *, FILE *), const char *path,
+                      const char *fresh)
+{
+    FILE *out = fopen(fresh, "we");
+
     if (!out)
         return cannot_write(m, path, -errno);
-    page_write(&page);
+    put(m, out);
     bool synced = !fflush(out) && (!fsync(fileno(out)) || errno == EINVAL || errno == ENOSYS);
     int err = synced ? 0 : -errno, lost = stream_finish(out);
     err = lost ? lost : err;
     return err ? cannot_write(m, path, err) : 0;
 }
 
-/* Written beside, then renamed: a page is whole or the old one. */
-static int replace_page(struct making *m)
+/* Written beside, then renamed: a file is whole or the old one. */
+static int replace_file(struct making *m, const char *name, void (*put)(struct making *, FILE *))
 {
-    char *path = xasprintf("%s/report.html", m->out_dir);
-    char *fresh = xasprintf("%s/.report.html.new", m->out_dir);
-    int err = write_page(m, path, fresh);
+    char *path = xasprintf("%s/%s", m->out_dir, name);
+    char *fresh = xasprintf("%s/.%s.new", m->out_dir, name);
+    int err = write_file(m, put, path, fresh);
 
     if (!err && rename(fresh, path))
         err = cannot_write(m, path, -errno);
@@ -92,7 +110,9 @@ static int make(struct making *m, const char *const *runs, size_t n)
     scaling_figures(&m->report, &m->headlines, m->figures);
     if (mkdir(m->out_dir, 0777) && errno != EEXIST)
         return cannot_write(m, m->out_dir, -errno);
-    err = replace_page(m);
+    err = replace_file(m, "report.html", put_page);
+    err = err ? err : replace_file(m, "summary.csv", put_csv);
+    err = err ? err : replace_file(m, "summary.json", put_json);
     return err ? err : write_plots(m);
 }
 

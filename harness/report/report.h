@@ -2,7 +2,8 @@
 /*
  * plumb report: one self-contained HTML page and plots of one run, or of several side by side.
  *
- * DIR/report.html holds everything it shows; DIR/plots/ has each of its charts as a file.
+ * DIR/report.html holds everything it shows; DIR/plots/ has each of its charts as a file, and
+ * DIR/summary.csv and summary.json a line of each case.
  */
 #ifndef PLUMB_REPORT_REPORT_H
 #define PLUMB_REPORT_REPORT_H

@@ -19,6 +19,9 @@ void summary_answers(struct report *r, const struct headlines *h, size_t run, st
 void summary_table(struct report *r, const struct headlines *h, bool notes, struct document *d);
 /* A table of what each GPU reached, and a matrix of pairs and of hosts, where a terminal has room. */
 void summary_places(struct report *r, const struct headlines *h, struct document *d);
+/* A line of each case in each run, for pandas or a spreadsheet: what it is, its value, interval, limit,
+ * word and code. csv, json: either may be NULL. */
+void summary_lines(FILE *csv, FILE *json, struct report *r, const struct headlines *h);
 /* The answers of each run, under its name where there are several, and the table. */
 void summary_all(struct report *r, const struct headlines *h, bool notes, struct document *d);
 

@@ -35,10 +35,6 @@ JOBS = (
     "--ranks 2,4 --tp 2",
     "--ranks 2,4 --pp 2 --micro-batches 4 --schedule gpipe,1f1b",
     "--ranks 4 --ep 2 --update sgd --memory-rate 1",
-    "--ranks 3,4 --ps 1 --bucket 600K",
-    "--ranks 4 --ps 2 --update adam --memory-rate 1",
-    "--ranks 4 --ps 2 --ps-mode async",
-    "--ranks 3 --ps 1 --ps-mode async --staleness 1",
 )
 
 
@@ -113,14 +109,12 @@ class Job:
 
     def __init__(self, row, raw):
         self.raw = raw
-        self.ranks, self.ps, self.tp, self.pp, self.ep, self.zero, self.micro, self.batch = (
-            int(row[name] or 0) for name in ("ranks", "ps", "tp", "pp", "ep", "zero", "micro_batches", "batch"))
+        self.ranks, self.tp, self.pp, self.ep, self.zero, self.micro, self.batch = (
+            int(row[name] or 0) for name in ("ranks", "tp", "pp", "ep", "zero", "micro_batches", "batch"))
         self.timed, self.update = row["compute"] == "timed", row["update"]
-        self.free, self.bounded = row["ps_mode"] == "async", row["staleness"] not in ("", "1000")
-        self.workers = self.ranks - self.ps
-        self.dp = self.workers // self.tp // self.pp
+        self.dp = self.ranks // self.tp // self.pp
         self.nodes, self.experts = int(row["nodes"]), self.ep > 1
-        self.same = tuple(row[name] for name in ("model", "overlap", "zero", "tp", "pp", "schedule", "micro_batches", "ep", "ps", "update",
+        self.same = tuple(row[name] for name in ("model", "overlap", "zero", "tp", "pp", "schedule", "micro_batches", "ep", "update",
                                                  "compute", "batch", "bucket"))
         self.samples = sorted(raw["whole"])
 
@@ -129,26 +123,15 @@ class Job:
 
     def whole(self, sample):
         """ns of a step."""
-        if self.free:
-            return self.workers / sum(self.of("free_steps", sample, i) / self.of("free", sample, i) for i in range(self.workers))
         return max(self.raw["whole"][sample].values())
-
-    def steps(self, rank):
-        if not self.free:
-            return len(self.samples)
-        own = [sum(self.of("steps", s, i) for s in self.samples) for i in range(self.workers)]
-        return own[rank] if rank < self.workers else sum(own) / self.workers
 
     def waits(self, sample, rank):
         return self.of("sums", sample, rank) + self.of("tail", sample, rank)
 
     def exposed(self, sample):
-        workers = range(self.workers)
-        if self.free:
-            shares = [self.waits(sample, i) / self.of("whole", sample, i) for i in workers]
-            return 100 * (min(shares) if self.bounded else sum(shares) / len(shares))
-        last = max(self.of("whole", sample, i) for i in workers)
-        return 100 * min(self.waits(sample, i) for i in workers if self.of("whole", sample, i) >= 0.98 * last) / self.whole(sample)
+        ranks = range(self.ranks)
+        last = max(self.of("whole", sample, i) for i in ranks)
+        return 100 * min(self.waits(sample, i) for i in ranks if self.of("whole", sample, i) >= 0.98 * last) / self.whole(sample)
 
     def bubble(self, sample):
         left = (1 - self.exposed(sample) / 100) * self.whole(sample)
@@ -156,9 +139,7 @@ class Job:
         return 100 * sum(waits) / self.ranks / self.whole(sample)
 
     def slowdown(self, sample):
-        most = 0
-        for i in range(self.workers):
-            most = max(most, self.of("compute", sample, i) / (self.of("steps", sample, i) if self.free else 1))
+        most = max(self.of("compute", sample, i) for i in range(self.ranks))
         return 100 * (most / self.of("alone", sample, 0) - 1)
 
     def updated(self, sample):
@@ -166,11 +147,9 @@ class Job:
 
     # From the options alone.
 
-    def bytes_sent(self, rank):
+    def bytes_sent(self):
         """What a rank's algorithms must send, by docs/step.md."""
         n, dense = self.dp, LAYERS * WEIGHT
-        if self.ps:
-            return dense if rank < self.workers else self.workers * dense / self.ps
         ring = 2 * (n - 1) / n
         if self.experts:
             half = dense / 2
@@ -192,14 +171,11 @@ class Job:
         """What the rank that needs most keeps: bytes by part."""
         p, n = self.parameters(), self.dp
         state = 8 * p if self.update == "adam" else 0
-        if self.ps and 8 * p + LAYERS * OUT * self.batch < (8 * p + state) / self.ps:
-            return {"parameters": 4 * p / self.ps, "gradients": 4 * p / self.ps, "update": state / self.ps}
-        state = 0 if self.ps else state
         return {"parameters": 4 * p / (n if self.zero == 3 else 1), "gradients": 4 * p / (n if self.zero >= 2 else 1),
                 "update": state / (n if self.zero else 1)}
 
     def moved(self):
-        return self.parameters() * {"sgd": 12, "adam": 28}[self.update] / (self.ps or (self.dp if self.zero else 1))
+        return self.parameters() * {"sgd": 12, "adam": 28}[self.update] / (self.dp if self.zero else 1)
 
     def stated_ms(self):
         """Timed compute of a rank alone."""
@@ -218,7 +194,7 @@ def check(job, row, wanted, within=near_enough):
 
 def check_limit(job, row):
     """Of a step whose compute is known, with no link whose rate is."""
-    if job.free or "link" in row["limit_source"]:
+    if "link" in row["limit_source"]:
         return
     if job.timed:
         least = job.stated_ms() * 1e6 * (1 + (job.pp - 1) / job.micro) + (job.moved() if job.update != "none" else 0)
@@ -232,7 +208,7 @@ def check_limit(job, row):
         print(f"BAD   limit of {' '.join(job.same[1:])}: {row['limit']}, computed again {wanted:.9g}")
 
 
-def check_row(job, row, bases, told):
+def check_row(job, row, told):
     metric, ns = row["metric"], [job.whole(s) for s in job.samples]
     rank = int(row["rank"]) if row["rank"] else None
 
@@ -253,7 +229,7 @@ def check_row(job, row, bases, told):
     elif metric == "compute_slowdown":
         check(job, row, of_blocks([job.slowdown(s) for s in job.samples]))
     elif metric == "compute_alone":
-        update = job.moved() / 1e6 if job.update != "none" and not job.ps else 0
+        update = job.moved() / 1e6 if job.update != "none" else 0
         check(job, row, job.stated_ms() + update if job.timed else of_blocks([job.of("alone", s, 0) for s in job.samples]) / 1e6)
     elif metric == "update_time":
         check(job, row, job.moved() / 1e6 if job.timed else of_blocks([job.updated(s) for s in job.samples]) / 1e6)
@@ -261,29 +237,19 @@ def check_row(job, row, bases, told):
         check(job, row, job.moved() / 1e6)
     elif metric == "memory" and row["part"] in job.kept():
         check(job, row, job.kept()[row["part"]] / 1e6)
-    elif metric == "efficiency":
-        base = bases[job.same]
-        rates = [[job_.batch * job_.dp / job_.workers / job_.whole(s) for s in job_.samples] for job_ in (base, job)]
-        n = min(64, *map(len, rates))
-        check(job, row, statistics.median(100 * b / a for a, b in zip(*(blocks(r, n) for r in rates))))
     elif metric == "waited":
-        check(job, row, of_blocks([(job.waits(s, rank) + job.of("pipe", s, rank)) / (job.of("steps", s, rank) if job.free else 1) / 1e6
-                                   for s in job.samples]))
+        check(job, row, of_blocks([(job.waits(s, rank) + job.of("pipe", s, rank)) / 1e6 for s in job.samples]))
     elif metric == "sent":
         sent = next(iter(job.raw["sent"].values()))[rank]
-        check(job, row, sent / 1e6 / job.steps(rank))
-        check(job, row, job.bytes_sent(rank) / 1e6, 0.002)
-    elif metric == "staleness":
-        check(job, row, sum(job.of("stale_sum", s, rank) for s in job.samples) / sum(job.of("updates", s, rank) for s in job.samples))
-    elif metric == "stalest":
-        check(job, row, max(job.of("stale_most", s, rank) for s in job.samples))
+        check(job, row, sent / 1e6 / len(job.samples))
+        check(job, row, job.bytes_sent() / 1e6, 0.002)
 
 
 def check_sum(job):
     """Compute and waits of each rank over its step: no more than the step, and of an idle machine no less."""
     global bad, rows_seen
     shares = [sum(job.of(what, s, i) for what in ("compute", "sums", "pipe", "tail")) / job.of("whole", s, i)
-              for s in job.samples for i in range(job.workers)]
+              for s in job.samples for i in range(job.ranks)]
     rows_seen += 1
     if max(shares) > 1:
         bad += 1
@@ -306,12 +272,11 @@ def run(options, compute):
         bad += 1
         print(f"BAD   {compute} {options}: {len(failed)} rows have no value, {len(firsts)} jobs, {len(raws)} told: {failed[0]['reason'] if failed else ''}")
         return
-    bases, before = {}, bad
+    before = bad
     for begin, end, raw in zip(firsts, firsts[1:] + [len(rows)], raws):
         job = Job(rows[begin], raw)
-        bases.setdefault(job.same, job)
         for row in rows[begin:end]:
-            check_row(job, row, bases, samples[begin])
+            check_row(job, row, samples[begin])
         over, left = check_sum(job)
         print(f"{'good' if bad == before else 'BAD '}  {compute:7} {options} ({job.ranks} ranks): {end - begin} rows of {len(job.samples)} samples; compute "
               f"and waits are {over:.3f} of a rank's step at most, and {left:.3f} at least")

@@ -320,15 +320,13 @@ peer_copy()
     [[ $(cells reason) == *" 256 bytes"* ]]
 }
 
-@test "nodes: near and far as rows, with a verdict" {
+@test "nodes: near and far as rows" {
     [ "$(nproc)" -ge 2 ] || skip "two nodes take two CPUs"
     simulate eight # cpu 0 is on node 0, cpu 1 on node 1
     HWLOC_THISSYSTEM=1 HWLOC_SYNTHETIC=$two_nodes exits 0 copy --source nodes --destination cuda:0,cuda:4 --size 4M
     [ "$(cells source destination numa | paste -sd,)" = \
         "node0 cuda:0 local,node0 cuda:4 remote,node1 cuda:0 remote,node1 cuda:4 local" ]
     cells value numa | awk '{ print $1, $2 == "local" ? 13 : 0.7 * 13 }' | within 0.05
-    [[ $(cells reason | sed -n 3p) == *"node1 "*" 30 % "*" node0"* ]]
-    [[ $(cells reason | sed -n 4p) == *"node0 "*" 30 % "*" node1"* ]]
     [[ $(cells evidence | sed -n 3p) == *cpu1* ]]
 }
 

@@ -38,7 +38,7 @@ load copy
 }
 
 @test "options of GPUs say nothing between places of the host: refused" {
-    for option in "--op read" "--access on" "--together all" "--together none" "--pairs sampled"; do
+    for option in "--op read" "--access on" "--together all" "--together none"; do
         # shellcheck disable=SC2086 # two words
         exits 2 copy --engine memcpy --size 4K --source node0 --destination node0 $option
         [ ! -s "$out" ]

@@ -31,18 +31,18 @@ END
 import csv
 like = next(csv.DictReader(open("run/allreduce.csv")))
 columns = [name for name in like if name not in "op redop size fill scaling in_place segment algorithm gap buffer vector_bytes chosen".split()]
-columns = "schedule seq batch tp pp ep micro_batches zero ps dp update compute_ms update_ms".split() + columns
+columns = "schedule seq batch tp pp ep micro_batches zero dp update compute_ms update_ms".split() + columns
 with open("run/step.csv", "w", newline="") as out, open("run/plan.csv", "a") as plan:
     writer = csv.DictWriter(out, columns, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     # two layers of 16 MiB, 40 ms backward: the first sum begins at 40 of 60 ms
-    none = dict(batch=1, pp=1, zero=0, ps=0, update="none", schedule="1f1b")
+    none = dict(batch=1, pp=1, zero=0, update="none", schedule="1f1b")
     for case, (model, ranks, overlap, transport, ms, more) in enumerate((("/x/toy.csv", 8, "none", "tcp", 600, {}), ("toy", 4, "backward", "tcp", 500, {}),
                                                                   ("toy", 2, "none", "rdma", 1, {}), ("other", 8, "none", "tcp", 1, {}),
                                                                   ("toy", 8, "none", "tcp", 900, {}), ("toy", 8, "none", "tcp", 300, {}),
                                                                   ("toy", 2, "none", "tcp", 700, dict(update="adam", update_ms=100)),
                                                                   ("toy", 2, "none", "tcp", 701, dict(update="sgd", update_ms="")),
-                                                                  ("toy", 2, "none", "tcp", 702, dict(ps=1)), ("toy", 2, "none", "tcp", 704, dict(pp=2, schedule="gpipe")),
+                                                                  ("toy", 2, "none", "tcp", 704, dict(pp=2, schedule="gpipe")),
                                                                   ("toy", 2, "none", "tcp", 703, dict(zero=3)),
                                                                   ("toy", 1, "none", "tcp", 61, {}), ("toy", 1, "none", "tcp", 63, dict(batch=2)),
                                                                   ("toy", 1, "none", "tcp", 90, dict(batch=3, origin="measured")),
@@ -73,7 +73,7 @@ END
     near "$(jq '.answer.host_s' third.json)" "(0.4 + 0.03) / 2" 1e-6
     "$plumb" forecast run --model ./third.csv --compute 1s --update none --nodes 1 | tr -s ' \n' ' ' | grep -q 'operations: 215.0 ms'
     [ "$(jq -c '[.checks_left_out[] | [.measured_s, .left_out, .refused]] | sort' out.json)" = \
-        '[[0.001,"another way",null],[0.701,"update",null],[0.702,"servers",null],[0.703,"refused","not measured"],[0.704,"order",null]]' ]
+        '[[0.001,"another way",null],[0.701,"update",null],[0.703,"refused","not measured"],[0.704,"order",null]]' ]
     # elements of 8 bytes, and of 1: twice the buckets, and both layers in one of 8 MiB
     near "$(jq '.checks[1].step_s' out.json)" "0.062 + 2 * $(ring 8 33554432)" 0.01
     near "$(jq '.checks[2].step_s' out.json)" "0.062 + $(ring 8 8388608)" 0.01

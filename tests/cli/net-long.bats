@@ -59,17 +59,6 @@ in_a_net()
     [[ $(cells reason | head -1) == *" lo "* ]]
 }
 
-@test "--tune tells each step, measures what it found, and refuses what it would find" {
-    warned 0 "tune: streams 1: * GB/s" net --transport tcp --tune --no-cpu
-    grep -q "tune: size 4096: .* GB/s" "$err"
-    local found
-    found=$(sed -n 's/^.* \([0-9]*\) stream.*/\1/p' "$err" | tail -n 1)
-    [ "$(cells streams | sort -u)" = "$found" ]
-    [ "$(cells pattern | sort -u)" = bandwidth ]
-    exits 2 net --transport tcp --tune --size 1M
-    exits 2 net --transport tcp,shm --tune
-}
-
 # The peer of a run on this machine is its one child.
 peer_of() { pgrep -P "$(pgrep -f "^$bin .*--seed $1" | head -1)" | head -1; }
 

@@ -134,6 +134,27 @@ END
     told 4 '"none/here.md": No such file' page a --markdown none/here.md
 }
 
+@test "summary.csv and summary.json: the same line of each case, with value, interval, limit and word" {
+    page "$top/results/reference/xeon-avx512-2vcpu" --out page
+    python3 - "$top/results/reference/xeon-avx512-2vcpu" <<'END'
+import csv, glob, json, statistics, math, sys
+lines = list(csv.DictReader(open("page/summary.csv")))
+assert [{k: "" if v is None else v for k, v in one.items()} for one in json.load(open("page/summary.json"))][0].keys() == lines[0].keys()
+assert len(json.load(open("page/summary.json"))) == len(lines)
+triad, = [x for x in lines if x["label"].startswith("bandwidth: ") and "triad" in x["label"] and ", L1," in x["label"]]
+rows = [r for r in csv.DictReader(open(sys.argv[1] + "/memory.csv")) if r["op"] == "triad" and r["level"] == "L1" and r["metric"] == "bandwidth"]
+mean = math.exp(statistics.fmean(math.log(float(r["value"])) for r in rows))
+assert abs(float(triad["value"]) / mean - 1) < 1e-6, (triad, mean)
+assert float(triad["ci_low"]) < mean < float(triad["ci_high"])
+assert int(triad["repetitions"]) == len(rows)
+assert abs(float(triad["percent_of_limit"]) - 100 * mean / float(triad["limit"])) < 1e-3
+assert (triad["benchmark"], triad["component"], triad["machine"], triad["word"]) == ("memory", "Memory", "vm", "normal"), triad
+assert {"low", "not measured"} <= {x["word"] for x in lines}
+skipped = [x for x in lines if x["status"] == "skipped"]
+assert skipped and all(x["value"] == "" for x in skipped)
+END
+}
+
 @test "README.md shows what its reference run prints" {
     run=$(sed -n 's/^<!-- \(results.*\): its summary -->$/\1/p' "$top/README.md")
     LC_ALL=C page "$top/$run" --out page > out

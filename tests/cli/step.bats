@@ -9,10 +9,10 @@ load step
 
 step() { quick="--csv --model $model --budget 30ms --warmup 5ms --min-samples 3" measure "$@"; }
 
-@test "data parallel, sharded, split, piped, experts and servers: all data are right" {
+@test "data parallel, sharded, split, piped and experts: all data are right" {
     local options
     for options in '--ranks 2,4 --overlap none,backward --bucket 20K' '--ranks 3 --zero 3 --transport tcp' '--ranks 4 --pp 2 --tp 2 --micro-batches 2' \
-        '--ranks 4 --ep 2' '--ranks 3 --ps 1'; do
+        '--ranks 4 --ep 2'; do
         # shellcheck disable=SC2086
         step --np 4 --batch 4 --compute-time 2ms $options
         all_good || { echo "$options" && return 1; }
@@ -42,6 +42,4 @@ step() { quick="--csv --model $model --budget 30ms --warmup 5ms --min-samples 3"
 @test "a wrong element is found, with its rank and what it was of" {
     exits 1 step --np 2 --ranks 2 --compute-time 2ms --inject corrupt
     [[ $(of step_time status) == wrong && $(of step_time reason) == *"rank "*"gradients: "*"element "* ]]
-    step --np 3 --ranks 2,3 --compute-time 2ms --inject corrupt # what is wrong is no base of an efficiency
-    [[ $(of step_time status 3) == wrong && -n $(of exposed value 3) && -z $(of efficiency value) ]]
 }

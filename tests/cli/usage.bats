@@ -37,7 +37,7 @@ refused()
     refused net --transport rdma --mtu 1500 --size 64K
     refused launch --node 4711
     refused step --np 2 --tflops 0
-    refused step --np 2 --ps 2
+    refused step --np 2 --tp 3
     refused null --confidence 100%
     refused null --min-samples 9 --max-samples 8
 }

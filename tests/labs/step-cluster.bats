@@ -132,22 +132,6 @@ ms() {
     lasts "$(ms '100 + 2 * 4 * 0.75 * 8 * b')" 4 --compute-time 100ms --ep 4 --batch 4
 }
 
-@test "parameter servers: two workers and one server, or two" {
-    # The server's link carries 8 MB of each of two workers, each way; one bucket, so that pulls begin when pushes end.
-    lasts "$(ms '100 + 2 * 2 * 8 * b')" 3 --compute-time 100ms --overlap none --ps 1
-    lasts "$(ms '100 + 2 * 8 * b')" 4 --compute-time 100ms --overlap none --ps 2
-    # It updates 2 million parameters, 28 bytes each, between: 56 MB at 1 GB/s.
-    lasts "$(ms '100 + 2 * 2 * 8 * b + 56')" 3 --compute-time 100ms --overlap none --ps 1 --update adam --memory-rate 1
-}
-
-@test "asynchronous servers: each worker has a rate of its own, and none waits for another" {
-    # Worker links are the narrow ones: 3 workers at 300 Mbit/s, of which one computes twice as long, and a server at 1 Gbit/s.
-    scripts/lab-cluster rate 300mbit
-    scripts/lab-cluster rate 1gbit --host 3
-    lasts "$(ms 't = 100 + 2 * 8 * b; 3 / (2 / t + 1 / (t + 100))' 300mbit)" 4 --compute-time 100ms --overlap none --ps 1 \
-        --ps-mode async --slow 2 --min-samples 2 --warmup 1us
-}
-
 @test "ways together: split layers in a pipeline, replicas of either, and experts in a pipeline" {
     local order shares=()
     scripts/lab-cluster rate 500mbit --as 2gbit # a link's bucket makes good half a millisecond of each pause
@@ -187,14 +171,6 @@ ms() {
     lasts "$(ms '18 * b')" 4 --compute-time 60ms --zero 3 --bucket 2M
     # No group ahead: all of it shows.
     lasts "$(ms '60 + 18 * b')" 4 --compute-time 60ms --zero 3 --bucket 2M --prefetch 0
-}
-
-@test "asynchronous servers with a bound: all workers go at the pace of the slowest one" {
-    scripts/lab-cluster rate 300mbit --as 2gbit
-    scripts/lab-cluster rate 1gbit --host 3
-    sed -i 's/500000/125000/' "$model"
-    lasts "$(ms '100 + 2 * 2 * b' 300mbit)" 4 --compute-time 50ms --overlap none --ps 1 --ps-mode async --staleness 1 --slow 2 \
-        --min-samples 2 --warmup 1us
 }
 
 @test "a delay: of each step of each bucket's sum, and of each border of a pipeline" {

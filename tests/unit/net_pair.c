@@ -6,9 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
-#include "net_pair_channel.h"
+#include "core/group/channel.h"
 
 struct net_point net_pair_point(const char *transport, unsigned connections)
 {
@@ -22,6 +23,20 @@ struct net_point net_pair_point(const char *transport, unsigned connections)
 
     snprintf(p.transport, sizeof(p.transport), "%s", transport);
     return p;
+}
+
+int net_pair_channels(struct channel *channels[NET_PAIR_ENDS])
+{
+    int fds[NET_PAIR_ENDS];
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds))
+        return -errno;
+    for (int i = 0; i < NET_PAIR_ENDS; i++) {
+        struct fd_channel *c = fd_channel_new(&fd_channel_local_ops, fds[i], NULL);
+        snprintf(c->base.peer, sizeof(c->base.peer), "the %s", i ? "leader" : "peer");
+        channels[i] = (struct channel *)c;
+    }
+    return 0;
 }
 
 static int first_error(const struct net_pair *pair)

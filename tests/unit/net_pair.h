@@ -33,6 +33,9 @@ struct net_pair {
 /* A point of `connections` connections and as many threads, 64 KiB messages, forward only. */
 struct net_point net_pair_point(const char *transport, unsigned connections);
 
+/* As of a process and its child. 0 or -errno. */
+int net_pair_channels(struct channel *channels[NET_PAIR_ENDS]);
+
 /* Opens both ends, exchanges addresses and joins them. A local that is NULL asks for nothing. On an error
  * call net_pair_close() all the same. */
 int net_pair_open(struct net_pair *pair, const struct wire_ops *ops, const struct net_point *point,

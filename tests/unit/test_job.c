@@ -13,7 +13,6 @@ static const struct bench_job told_jobs[] = {{.label = "Work",
                                               .at = "+ranks",
                                               .on = "ranks",
                                               .thing = "rank",
-                                              .scaled = "metric=kept",
                                               .gain = 2},
                                              {.label = NULL}};
 static const struct bench_bound told_bounds[] = {
@@ -58,7 +57,6 @@ TEST(the_first_case_at_the_most_ranks_is_the_job)
         ROW("rate", "op/s", P("x", "4", "1024", "a", "2", ""), 100), /* faster, and another way */
         ROW("waits", "percent", P("x", "4", "4096", "a", "2", ""), 61),
         ROW("waits", "percent", P("x", "2", "4096", "a", "2", ""), 5),
-        ROW("kept", "percent", P("x", "4", "4096", "a", "2", ""), 80),
         ROW("rate", "op/s", P("x", "4", "1024", "b", "2", ""), 200), /* differs in two columns */
         ROW("rate", "op/s", P("x", "4", "4096", "b", "2", ""), NAN), /* has no value */
         ROW("rate", "op/s", P("y", "1", "4096", "a", "1", ""), 7),
@@ -66,7 +64,7 @@ TEST(the_first_case_at_the_most_ranks_is_the_job)
     struct job_rows all;
     struct job jobs[8];
     char text[200];
-    assert_int_equal(find(rows, 10, &all, jobs), 2);
+    assert_int_equal(find(rows, 9, &all, jobs), 2);
     assert_int_equal(jobs[0].row, 2);
     assert_string_equal(jobs[0].name, "x");
     assert_ptr_equal(jobs[0].bound, &told_bounds[0]);
@@ -75,7 +73,7 @@ TEST(the_first_case_at_the_most_ranks_is_the_job)
     assert_int_equal(jobs[0].ways[0].row, 3);
     assert_non_null(strstr(job_bound_text(&jobs[0], text, sizeof(text)), "61 %"));
     assert_string_equal(job_unmeasured_text(&all, &jobs[0], text, sizeof(text)), "--way a,b");
-    assert_int_equal(jobs[1].row, 9); /* no share, no bound */
+    assert_int_equal(jobs[1].row, 8); /* no share, no bound */
     assert_null(jobs[1].bound);
     assert_true(isnan(jobs[1].share) && isnan(jobs[1].lost) && isnan(jobs[1].scaled));
 }

@@ -7,9 +7,9 @@
 #include "tests/unit/unit.h"
 #include "tests/unit/verdict_said.h"
 
-static const char *const params[] = {
-    "model", "ranks", "bucket",        "overlap",   "nodes",     "rank",   "part",   "ps",
-    "dp",    "batch", "micro_batches", "simulated", "transport", "buffer", "update", "compute_ms"};
+static const char *const params[] = {"model",     "ranks",     "bucket", "overlap", "nodes",
+                                     "rank",      "part",      "dp",     "batch",   "micro_batches",
+                                     "simulated", "transport", "buffer", "update",  "compute_ms"};
 #define N_PARAMS (sizeof(params) / sizeof(*params))
 #define BUCKETS  3
 
@@ -28,8 +28,8 @@ static struct rng rng = {{1, 2, 3, 4}};
 static void add_row(struct scene *s, unsigned launch, const char *bucket, const char *metric,
                     const char *unit, double value)
 {
-    const char *values[] = {"resnet50", "4",  bucket, "backward", "2",   "",  "",     "0",
-                            "4",        "32", "1",    "",         "tcp", "0", "none", "77.7570484"};
+    const char *values[] = {"resnet50", "4", bucket, "backward", "2", "",     "",          "4",
+                            "32",       "1", "",     "tcp",      "0", "none", "77.7570484"};
     char number[16];
     struct row row;
 

@@ -3,7 +3,6 @@
  * machine. Without one the tests are skipped, but for what can be told without. */
 #include "core/wire/wire.h"
 #include "net_pair.h"
-#include "net_pair_channel.h"
 #include "rdma_scene.h"
 #include "tests/unit/unit.h"
 

@@ -162,27 +162,6 @@ TEST_WITH(a_peer_that_is_silent_is_named_by_that, note_files, count_files)
     }
 }
 
-TEST_WITH(shared_memory_is_of_one_machine, note_files, count_files)
-{
-    struct net_point p = net_pair_point("shm", 1);
-    struct net_local device = on("eth0");
-    struct net_pair pair;
-
-    assert_int_equal(net_pair_open(&pair, &wire_shm, &p, &device, NULL), -EOPNOTSUPP);
-    assert_non_null(strstr(net_pair_error(&pair), "'eth0'"));
-    net_pair_close(&pair);
-    assert_int_equal(net_pair_prepare(&pair, &wire_shm, &p, NULL, NULL), 0);
-    struct net_end *e = &pair.ends[NET_PAIR_PEER];
-    net_wire_close(e);
-    e->same_machine = false;
-    assert_int_equal(net_wire_open(e), 0);
-    assert_int_equal(net_pair_join(&pair), -EOPNOTSUPP);
-    net_pair_close(&pair);
-    p.message_bytes = (uint64_t)1 << 50;
-    assert_int_equal(net_pair_open(&pair, &wire_shm, &p, NULL, NULL), -EOPNOTSUPP);
-    net_pair_close(&pair);
-}
-
 /* Of options, a wire that has no word on them takes none; who was told to spin in the kernel is busy. */
 TEST_WITH(a_wire_has_traits_without_a_word, note_files, count_files)
 {

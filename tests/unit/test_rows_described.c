@@ -117,7 +117,6 @@ static void check_jobs(const struct bench_info *b)
 {
     for (const struct bench_job *j = b->rows.jobs; j->label; j++) {
         check_condition(b, j->where);
-        check_condition(b, j->scaled);
         check_words(b, j->by);
         check_words(b, j->at);
         check_words(b, j->on);

@@ -92,7 +92,7 @@ TEST(test_bytes_of_types)
         struct step_plan plan;
         assert_int_equal(step_plan_make(&plan, &s, &l, 0), 0);
         double want = 4000 * (adam ? types[i / 2].adam : types[i / 2].sgd);
-        double moved = step_update_ns(&plan, &s, 0);
+        double moved = step_stated(&plan, &s, 0).update_ns;
         if (moved != want)
             fail_msg("type %u, adam %d: %g bytes, not %g", s.type, adam, moved, want);
         if (adam)

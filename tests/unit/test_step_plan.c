@@ -314,34 +314,6 @@ TEST(test_bubble)
             }
 }
 
-/* Of W workers and k servers, a server takes in W/k of the gradients, and sends as much back; a worker sends them once. All go
- * over one link of the server: 2 W/k S b for one bucket. Of many, pushes and pulls go at the same time. */
-TEST(test_servers)
-{
-    for (unsigned k = 1; k <= 4; k++) {
-        struct run *r = equal(4);
-        unsigned workers = 4;
-        r->spec.ranks = workers + k;
-        r->spec.servers = k;
-        r->spec.bucket_bytes = 1 << 20;
-        r->spec.overlap = 0;
-        r->ns_per_byte = 60 / (4 * 4000.0);
-        unsigned each = (4000 + k - 1) / k;
-        double lasts = simulate(r), bytes = 16.0 * each;
-        near(sent(r, 0), bytes / 4 * k, 1e-9);
-        near(sent(r, workers + k - 1), bytes, 1e-9);
-        near(r->ranks[workers].compute_ns + 1, 1, 1e-9);
-        if (workers % k == 0)
-            near(lasts, 96 + 2 * r->ns_per_byte * bytes, 1e-9);
-        release(r);
-        r->spec.bucket_bytes = 4000; /* four: each is pulled while the next is pushed */
-        lasts = simulate(r);
-        if (workers % k == 0)
-            near(lasts, 96 + r->ns_per_byte * bytes * 5 / 4, 1e-9);
-        done(r);
-    }
-}
-
 /* Two sums forward and two back in each of 32 blocks, and those of the embedding and of the head, over a ring (arXiv:1909.08053). */
 TEST(test_bytes_of_tensor_parallel)
 {
@@ -396,29 +368,6 @@ TEST(test_bytes_of_tables)
             done(r);
             model_release(&m);
         }
-}
-
-/* Where bytes take no time, a step ends with the last server's update: as long as the simulated one, whatever the buckets, with
- * updates that are short, as long as compute, or longer. */
-TEST(test_no_step_ends_before_its_updates)
-{
-    static const uint64_t buckets[] = {1, 4000, 12000, 1 << 20};
-    static const double update[] = {1, 100, 300};
-    for (unsigned variant = 0; variant < 4 * 2 * 3 * 2; variant++) {
-        struct run *r = equal(4);
-        double served;
-        r->spec.servers = 1 + variant / 24;
-        r->spec.ranks = 3 + r->spec.servers;
-        r->spec.bucket_bytes = buckets[variant % 4];
-        r->spec.overlap = variant / 4 % 2;
-        r->spec.update = UPDATE_SGD;
-        r->spec.ns_per_byte = update[variant / 8 % 3] / (4 * 1000 * 12.);
-        r->spec.slow_rank = variant % 3;
-        r->spec.slow_times = 1.5;
-        assert_int_equal(step_served_ns(&r->spec, r->layers, &served), 0);
-        near(served, simulate(r), 1e-9);
-        done(r);
-    }
 }
 
 /* Two stages, one micro-batch: the second stage updates its parameters while the first one still goes back, and that one's

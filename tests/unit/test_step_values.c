@@ -1,60 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The interval of a job's efficiency, against the truth of two made-up jobs; and what a step's bytes need of the links between nodes. */
+/* What a step's bytes need of the links between nodes, and what its rows say of its time. */
 #include "benches/step/work.h"
 #include "tests/unit/unit.h"
 #include "tests/unit/wires.h"
 
-#include "benches/step/clocks.h"
 #include "benches/step/run.h"
 #include "core/rng.h"
 #include "core/stats.h"
-
-#define JOBS 400
-
-/* A rate whose median is known: symmetric, or with a tail of slow steps. */
-static void fill(struct rng *rng, double *rates, size_t n, double median, bool tail)
-{
-    for (size_t i = 0; i < n; i++) {
-        double x = rng_normal(rng);
-        rates[i] = median / (1 + .05 * (tail && x > 0 ? 3 * x : x));
-    }
-}
-
-/* Of so many pairs of jobs, one of half the rate of the other: how often the interval of a row has 50 %. Few samples may have
- * none; from 50 on all have. */
-static double covered(size_t n_base, size_t n, bool tail)
-{
-    static double base[STEP_SAMPLES], rates[STEP_SAMPLES];
-    double percent[VALUES_BLOCKS];
-    unsigned inside = 0, told = 0;
-    struct rng rng;
-
-    rng_seed(&rng, n_base + n);
-    for (unsigned i = 0; i < JOBS; i++) {
-        struct median_ci ci;
-        fill(&rng, base, n_base, 400, tail);
-        fill(&rng, rates, n, 200, tail);
-        size_t values = values_efficiency(base, n_base, rates, n, percent);
-        assert_int_equal(stats_ci_samples(percent, values, .95, &ci), 0);
-        told += !isnan(ci.low);
-        inside += ci.low <= 50 && ci.high >= 50;
-    }
-    assert_true(told == JOBS || (fmin((double)n, (double)n_base) < 50 && told > JOBS / 2));
-    return (double)inside / told;
-}
-
-/* The base was measured, too: with few samples it varies more than the other job. */
-TEST(test_interval_covers_the_truth)
-{
-    static const size_t jobs[][2] = {{160, 160}, {40, 400}, {20, 25}};
-    for (size_t i = 0; i < sizeof(jobs) / sizeof(*jobs); i++)
-        for (int tail = 0; tail < 2; tail++) {
-            double share = covered(jobs[i][0], jobs[i][1], tail);
-            if (share < .92)
-                fail_msg("%zu and %zu samples: the interval covers %.3f", jobs[i][0], jobs[i][1],
-                         share);
-        }
-}
 
 /* Four blocks of 1000 numbers each, whose products take 1000 operations; 100 numbers of a sample go from one to the next, and as
  * many are summed over tensor-parallel ranks. */
@@ -118,9 +70,6 @@ TEST(test_links_bound_a_step)
     expect("abcd", SPEC(.zero = 3), 3 * .75 * 16000);
     /* what is little one way is much the other way, and parameters go the way back */
     expect("aaab", SPEC(.zero = 1), 16000);
-    /* a server gets all of three workers' gradients, and sends as much, both at once; of two servers each a half */
-    expect("abcd", SPEC(.servers = 1), 3 * 16000);
-    expect("abcd", SPEC(.servers = 2), 16000); /* a worker sends to both */
     /* 100 numbers of 4 samples go to the next stage, and back, both at once */
     expect("ab", SPEC(.pp = 2, .micro = 2), 1600);
     /* halves of the layers; their activations are summed inside of a node, or, at 4 sums of 1600 bytes, between two */
@@ -166,126 +115,18 @@ TEST(test_compute_that_was_slower_alone_was_disturbed)
         values_was_disturbed((const double[]){-.5}, 1)); /* within what clocks of cores do */
 }
 
-/* The smallest job of its own bucket, however many there are. Wrong data are no base, and do not leave the one before in its place. */
-TEST(test_each_of_many_jobs_has_a_base)
-{
-    enum { JOBS_OF_SWEEP = 200 };
-    static struct step_work w;
-    const double rates[] = {5, 6, 7};
-    struct step_params p = {.model = "x"};
-    for (p.bucket = 1; p.bucket <= JOBS_OF_SWEEP; p.bucket++)
-        for (p.ranks = 4; p.ranks > p.bucket % 2; p.ranks--)
-            values_note_job(&w, &p);
-    assert_int_equal(w.n_bases, JOBS_OF_SWEEP);
-    for (p.bucket = 1; p.bucket <= JOBS_OF_SWEEP; p.bucket++) {
-        struct step_base *base = values_base(&w, &p);
-        assert_int_equal(base->ranks, 1 + p.bucket % 2);
-        values_keep_base(base, rates, p.bucket % 4);
-    }
-    for (p.bucket = 1; p.bucket <= JOBS_OF_SWEEP; p.bucket++) {
-        struct step_base *base = values_base(&w, &p);
-        assert_int_equal(base->n, p.bucket % 4);
-        assert_true(base->n < 3 || base->rates[2] == 7);
-        values_keep_base(base, NULL, 0);
-        assert_int_equal(base->n, 0);
-    }
-    assert_null(values_base(&w, &p));
-    w.chosen = true; /* the next sweep, perhaps of another command line */
-    values_note_job(&w, &p);
-    assert_int_equal(w.n_bases, 1);
-    values_forget_jobs(&w);
-}
-
-/* As network(): the most steps a ns of all workers. A worker's compute takes 4 x 12000 ns, the last one's `slow` times as long. */
-static struct values_free bounded_limit(const char *nodes, unsigned servers, double slow,
-                                        bool timed, const double *rates, unsigned staleness)
-{
-    struct step_layer layers[4];
-    struct values_free limit = {0};
-    struct step_spec spec = {.ranks = (uint32_t)strlen(nodes),
-                             .servers = servers,
-                             .asynchronous = 1,
-                             .staleness = staleness};
-
-    spec.tp = spec.pp = spec.ep = spec.micro = spec.overlap = 1;
-    spec.batch = spec.n_layers = 4;
-    spec.ns_per_flop = 1;
-    spec.compute = timed ? STEP_TIMED : STEP_PRODUCT;
-    spec.slow_times = slow;
-    spec.type = COLLECTIVE_F32;
-    spec.bucket_bytes = 5000;
-    spec.slow_rank = spec.ranks - servers - 1;
-    fill_layers(layers);
-    struct world *w = world_of(nodes);
-    assert_int_equal(values_free_limit(&spec, layers, w, rates, &limit), 0);
-    world_free(w);
-    return limit;
-}
-
-/* The ns that a step of all workers takes on average, and the node whose links bound it; -1: none's. */
-static void expect_free(struct values_free got, double ns, int node)
-{
-    if (!(fabs(1 / got.rate - ns) <= 1e-9 * ns) || (int)got.node != node)
-        fail_msg("%.9g ns of node %d, not %.9g of %d", 1 / got.rate, (int)got.node, ns, node);
-}
-
-/* 16000 bytes of gradients to the servers, and as many back; compute of 48000 ns. */
-TEST(test_links_bound_asynchronous_workers)
-{
-    enum { FREE = STEP_STALENESS_MOST };
-    static const struct {
-        const char *nodes;
-        unsigned servers, bound;
-        double slow;
-        bool timed;
-        double rates[5], ns;
-        int node;
-    } cases[] = {
-        {"abcd", 1, FREE, 2, true, {9, 9, 9, 9}, 48000 / 2.5, -1},
-        {"abcd", 1, FREE, 2, true, {NAN, NAN, NAN, NAN}, 48000 / 2.5, -1},
-        {"aaaa", 1, FREE, 1, true, {1, 1, 1, 1}, 48000 / 3., -1},
-        {"abcd", 1, FREE, 1, true, {1, 1, 1, .25}, 16000 / .25, 3},
-        {"abcde", 2, FREE, 1, false, {1, 1, 1, 1, 1}, 8000, 3},
-        {"abcd", 1, FREE, 1, true, {.25, 9, 9, 9}, 1 / (1 / 64e3 + 2 / 48e3), 0},
-        {"abcc", 1, FREE, 1, true, {1, 1, .25}, 1 / (1 / 48e3 + .25 / 16e3), 2},
-        {"abcd", 1, 3, 4, true, {9, 9, 9, 9}, 4 * 48000 / 3., -1}, /* a bound: the slowest */
-        {"abcd", 1, 20, 1, true, {.25, 9, 9, 9}, 64000 / 3., 0},
-        {"abcc", 1, 1, 1, false, {1, 1, 1}, 2 * 16000 / 3., 2}};
-    static const double unknown[] = {NAN, NAN, NAN, NAN};
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-        expect_free(bounded_limit(cases[i].nodes, cases[i].servers, cases[i].slow, cases[i].timed,
-                                  cases[i].rates, cases[i].bound),
-                    cases[i].ns, cases[i].node);
-    assert_true(isinf(bounded_limit("abcd", 1, 1, false, unknown, FREE).rate));
-}
-
-/* Samples after the mark: what grows by 3 % in each is found out in the end. */
-TEST(test_growth_of_all_samples)
-{
-    struct values_leads l = {.now = 10};
-    assert_true(values_leads_stayed(&l, 2));
-    values_leads_add(&l, 50, 16);
-    assert_false(values_leads_stayed(&l, 2));
-    values_leads_mark(&l);
-    assert_true(values_leads_stayed(&l, 2));
-    for (unsigned i = 1; i <= 40; i++)
-        values_leads_add(&l, 50 + floor(.48 * i), 16); /* by 0 or 1 of 16 */
-    assert_false(values_leads_stayed(&l, 2));
-}
-
-/* Two workers and a server, which ends last: the workers' times are the step's. Then two stages, of 1000 ns: the first computes
+/* Of two ranks, the times of the one that ends last are the step's. Then two stages, of 1000 ns: the first computes
  * 300 ns and waits 600 ns for sums at the end, the second waits all but 50 ns, 350 at most of it not because of the sums. */
 TEST(test_what_is_not_compute_is_shared_out)
 {
     static struct step_work w;
-    struct collective_times served[3] = {{.ns = 900}, {.ns = 600}, {.ns = 1000}};
+    struct collective_times alike[2] = {{.ns = 900}, {.ns = 600}};
     struct collective_times times[2] = {{.ns = 1000}, {.ns = 400}};
-    w = (struct step_work){.n = 3, .spec = {.servers = 1, .tp = 1, .pp = 1, .ranks = 3}};
-    served[0].own_ns[STEP_NS_SUMS] = 100;
-    served[0].own_ns[STEP_NS_TAIL] = 200;
-    served[1].own_ns[STEP_NS_SUMS] = 50;
-    served[2].own_ns[STEP_NS_TAIL] = 7;
-    values_count(&w, served, 1000, 0);
+    w = (struct step_work){.n = 2, .spec = {.tp = 1, .pp = 1, .ranks = 2}};
+    alike[0].own_ns[STEP_NS_SUMS] = 100;
+    alike[0].own_ns[STEP_NS_TAIL] = 200;
+    alike[1].own_ns[STEP_NS_SUMS] = 50;
+    values_count(&w, alike, 1000, 0);
     assert_true(fabs(w.shares.exposed[0] - 30) < 1e-9);
     w = (struct step_work){.n = 2, .spec = {.tp = 1, .pp = 2, .ranks = 2}};
     times[0].own_ns[STEP_NS_TAIL] = 600;
@@ -299,99 +140,27 @@ TEST(test_what_is_not_compute_is_shared_out)
     assert_true(fabs(w.shares.bubble[1] - (10 + 95) / 2.) < 1e-9);
 }
 
-/* What a rank waited is of each sample, and of a window's steps the mean. A step without a time has no sample. */
+/* What a rank waited is of each sample. A step without a time has no sample. */
 TEST(test_waits_are_kept_by_rank_and_sample)
 {
     static struct step_work w;
-    static double waits[3 * STEP_SAMPLES];
-    struct collective_times times[3] = {{.ns = 1000}, {.ns = 1000}, {.ns = 1000}};
+    static double waits[2 * STEP_SAMPLES];
+    struct collective_times times[2] = {{.ns = 1000}, {.ns = 1000}};
     const double *second = waits + STEP_SAMPLES;
-    w = (struct step_work){
-        .n = 3, .spec = {.tp = 1, .pp = 1, .servers = 1, .ranks = 3}, .waits_ms = waits};
+    w = (struct step_work){.n = 2, .spec = {.tp = 1, .pp = 1, .ranks = 2}, .waits_ms = waits};
     times[0].own_ns[STEP_NS_SUMS] = 1000000;
     times[0].own_ns[STEP_NS_TAIL] = 200000;
     times[1].own_ns[STEP_NS_PIPE] = 30000;
-    times[0].own_ns[STEP_STEPS] = 4;
-    times[1].own_ns[STEP_STEPS] = 6;
     values_count(&w, times, 1000, 0);
     values_count(&w, times, 0, 0);
-    w.spec.asynchronous = 1;
+    times[0].own_ns[STEP_NS_SUMS] = 500000;
+    times[1].own_ns[STEP_NS_PIPE] = 6000;
     values_count(&w, times, 1000, 0);
     assert_int_equal(w.shares.n, 2);
-    assert_true(fabs(waits[0] - 1.2) < 1e-12 && fabs(waits[1] - .3) < 1e-12);
-    assert_true(fabs(second[0] - .03) < 1e-12 && fabs(second[1] - .005) < 1e-12);
+    assert_true(fabs(waits[0] - 1.2) < 1e-12 && fabs(waits[1] - .7) < 1e-12);
+    assert_true(fabs(second[0] - .03) < 1e-12 && fabs(second[1] - .006) < 1e-12);
     for (int i = 0; i < STEP_SAMPLES + 2;
          i++) /* those beyond what there is room for are left out */
         values_count(&w, times, 1000, 0);
-    assert_true(fabs(second[-1] - .3) < 1e-12 && fabs(second[0] - .03) < 1e-12);
-}
-
-/* Of nine parts of its time the fast ones wait six, for the slow one: it alone shows what the way to the servers takes, if there
- * is a bound. Else nobody waits for others. */
-TEST(test_who_waits_for_a_slow_worker_is_not_exposed)
-{
-    static struct step_work w;
-    struct collective_times times[4] = {{.ns = 900}, {.ns = 900}, {.ns = 900}, {.ns = 900}};
-    times[0].own_ns[STEP_NS_SUMS] = times[1].own_ns[STEP_NS_TAIL] = 600;
-    times[2].own_ns[STEP_NS_SUMS] = 90; /* the slow one */
-    for (unsigned bounded = 0; bounded < 2; bounded++) {
-        w = (struct step_work){.n = 4, .spec = {.servers = 1, .ranks = 4, .asynchronous = 1}};
-        w.spec.tp = w.spec.pp = 1;
-        w.spec.staleness = bounded ? 2 : STEP_STALENESS_MOST;
-        values_count(&w, times, 100, 0);
-        assert_true(fabs(w.shares.exposed[0] - (bounded ? 10 : 129000 / 2700.)) < 1e-9);
-    }
-}
-
-/* By hand: what was applied between a pull and a push is its staleness; a bound of one step holds up who is two ahead, until the
- * other has pushed or left, and over windows. */
-TEST(test_clocks_of_two_workers)
-{
-    static struct clocks c;
-    clocks_begin(&c, 2, 8, 1);
-    assert_int_equal(clocks_push(&c, 0), 0);
-    assert_false(clocks_must_wait(&c, 0));
-    clocks_pull(&c, 0);
-    assert_int_equal(clocks_push(&c, 0), 0);
-    assert_true(clocks_must_wait(&c, 0));
-    assert_int_equal(clocks_leads(&c), 1); /* a push is one over the bound */
-    assert_int_equal(clocks_push(&c, 1), 2);
-    assert_false(clocks_must_wait(&c, 0) || clocks_must_wait(&c, 1));
-    clocks_pull(&c, 0);
-    clocks_pull(&c, 1);
-    assert_int_equal(clocks_push(&c, 1), 0);
-    assert_int_equal(clocks_push(&c, 0), 1);
-    clocks_next(&c);
-    assert_int_equal(clocks_push(&c, 0), 0);
-    assert_true(clocks_must_wait(&c, 0));
-    clocks_leave(&c, 1);
-    assert_false(clocks_must_wait(&c, 0));
-    clocks_begin(&c, 2, 8, 1);
-    for (int i = 0; i < 6; i++)
-        clocks_push(&c, 0);
-    clocks_push(&c, 1);
-    clocks_push(&c, 1);
-    assert_true(clocks_must_wait(&c, 0) && !clocks_over(&c)); /* each makes three steps */
-    clocks_push(&c, 1);
-    assert_true(clocks_over(&c) && !clocks_must_wait(&c, 0)); /* nobody waits any more */
-}
-
-/* All who are faster are at the bound, or in eight windows leads have grown by a step of each worker at most. */
-TEST(test_who_goes_at_one_pace_settles)
-{
-    static const struct {
-        double grows;
-        unsigned windows, workers;
-        double bound;
-        bool settled;
-    } cases[] = {{0, 7, 2, 99, false},  {0, 8, 2, 99, true},  {.25, 8, 2, 99, true},
-                 {.5, 8, 2, 99, false}, {.5, 8, 4, 99, true}, {1, 60, 2, 99, false},
-                 {5, 3, 4, 5, true},    {5, 2, 4, 5, false},  {1, 99, 2, 99, true}};
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        struct values_leads l = {0};
-        for (unsigned w = 1; w <= cases[i].windows; w++)
-            values_leads_add(&l, cases[i].grows * w, 16);
-        if (values_leads_settled(&l, cases[i].workers, cases[i].bound) != cases[i].settled)
-            fail_msg("case %zu", i);
-    }
+    assert_true(fabs(second[-1] - .7) < 1e-12 && fabs(second[0] - .03) < 1e-12);
 }

@@ -514,7 +514,7 @@ TEST_WITH(the_slow_gpu_is_looked_at_and_not_the_best, set_up, tear_down)
     see(p);
     assert_says(
         p->answers,
-        "1 problem in 1 test|cuda:2 is behind the median of 4: GPU memory, triad|(0.56): ECC|"
+        "1 problem in 1 test|cuda:2 is behind the median of 4: GPU memory, triad|(0.56)|ECC|"
         "errors|plumb memory --device cuda:2 --size 1\n");
     assert_says(p->table, "median of 4|90.0 GB/s|slow: cuda:2\n|!normal");
 }

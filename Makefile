@@ -83,7 +83,7 @@ PLUMB_BIN := $(BUILD)/bin/plumb
 unit_bin = $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(1))
 UNIT_BIN := $(call unit_bin,$(UNIT_SRC))
 # What the verdicts promise, by simulation: one of compare and check, one of history.
-SELF_BIN := $(addprefix $(BUILD)/selftest/,verdicts history forecast published recorded)
+SELF_BIN := $(addprefix $(BUILD)/selftest/,verdicts history forecast published)
 FUZZ_BIN := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(FUZZ_SRC))
 CORE_OBJ := $(call obj,$(CORE_SRC))
 CORE_LIB := $(BUILD)/obj/core.a
@@ -165,7 +165,6 @@ $(BUILD)/selftest/verdicts: $(call self_obj,verdicts cells worlds promise)
 $(BUILD)/selftest/history: $(call self_obj,history history_noise history_slip promise)
 $(BUILD)/selftest/forecast: $(call self_obj,forecast clusters jobs fabric promise)
 $(BUILD)/selftest/published: $(call self_obj,published)
-$(BUILD)/selftest/recorded: $(call self_obj,recorded recording)
 $(SELF_BIN): $(HARNESS_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(link) $(HARNESS_LIBS) $(CORE_LIBS)
@@ -173,7 +172,6 @@ selftest: $(SELF_BIN)
 	$(BUILD)/selftest/verdicts
 	$(BUILD)/selftest/history
 	$(BUILD)/selftest/forecast
-	$(BUILD)/selftest/recorded 10 1 tests/selftest/noise-2vcpu.csv
 
 $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(HARNESS_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)

@@ -622,24 +622,6 @@ int stats_ci_launches(const double *medians, size_t n, double confidence, struct
     return 0;
 }
 
-int stats_ci_ratio(const double *a, const double *b, size_t n, double confidence,
-                   struct median_ci *out)
-{
-    double *ratios = xcalloc(n, sizeof(*ratios));
-    int rc = n ? 0 : -EINVAL;
-
-    for (size_t i = 0; !rc && i < n; i++) {
-        if (!(a[i] > 0) || !(b[i] > 0) || !isfinite(a[i]) || !isfinite(b[i]))
-            rc = -EINVAL;
-        else
-            ratios[i] = a[i] / b[i];
-    }
-    if (!rc)
-        rc = stats_ci_median(ratios, n, confidence, out);
-    free(ratios);
-    return rc;
-}
-
 double stats_median(const double *x, size_t n)
 {
     if (stats_check(x, n, 0.5))

@@ -72,12 +72,6 @@ int stats_ci_median(const double *x, size_t n, double confidence, struct median_
 // are alike, a quarter miss with phi 0.5 and most with phi 0.9 (docs/statistics.md).
 int stats_ci_samples(const double *x, size_t n, double confidence, struct median_ci *out);
 
-// The median of the ratios a[i] / b[i] of n pairs, which were measured next to each other, and its
-// interval, as stats_ci_median(). Errors as above; a value that is not above 0, or not finite,
-// is -EINVAL.
-int stats_ci_ratio(const double *a, const double *b, size_t n, double confidence,
-                   struct median_ci *out);
-
 // The interval over the medians of n launches, in any order: Student's t on their logarithms (on
 // the medians themselves where one is not above 0); from 5 launches on joined with the interval of
 // the order statistics, of 5 with their whole range. NaN of one launch. It covers 95 % and more

@@ -47,36 +47,38 @@ static unsigned number(const char *name)
     return n > 0 && n < (1 << 30) ? (unsigned)n : 0;
 }
 
-/* The size that counts: a launcher of one process may have been started by one of several. 0: none
- * tells it. */
-static unsigned told_size(void)
+/* The variable whose size counts: a launcher of one process may have been started by one of several.
+ * NULL: none tells it. */
+static const char *told_by(void)
 {
-    unsigned most = 0;
+    const char *by = NULL;
 
-    for (size_t i = 0; sizes[i] && most < 2; i++)
-        most = number(sizes[i]) > most ? number(sizes[i]) : most;
-    return most;
+    for (size_t i = 0; sizes[i] && (!by || number(by) < 2); i++)
+        by = number(sizes[i]) > (by ? number(by) : 0) ? sizes[i] : by;
+    return by;
 }
 
 /* torchrun sets all of these. WORLD_SIZE and RANK alone are set in each pod of a job of Kubernetes,
  * for a torchrun or the like to come. */
 bool mpi_torchrun(void)
 {
-    return told_size() < 2 && number("WORLD_SIZE") > 1 && getenv("RANK") && getenv("LOCAL_RANK");
+    return (!told_by() || number(told_by()) < 2) && number("WORLD_SIZE") > 1 && getenv("RANK") &&
+           getenv("LOCAL_RANK");
+}
+
+const char *mpi_launcher(void)
+{
+    return mpi_torchrun() ? "WORLD_SIZE" : told_by();
 }
 
 unsigned mpi_launched(void)
 {
-    unsigned size = told_size();
-
-    if (mpi_torchrun())
-        size = number("WORLD_SIZE");
-    return size > 1 ? size : 1;
+    return mpi_launcher() ? number(mpi_launcher()) : 1;
 }
 
 const char *mpi_unknown(void)
 {
-    if (told_size() || mpi_torchrun())
+    if (mpi_launcher())
         return NULL;
     for (size_t i = 0; ranks[i]; i++)
         if (getenv(ranks[i]))

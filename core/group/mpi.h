@@ -16,6 +16,8 @@ struct channel;
 /* How many processes the launcher started, by its environment alone; 1: none, or one. So that a
  * program that cannot join them refuses to run instead of measuring each rank alone. */
 unsigned mpi_launched(void);
+/* The variable that tells it; NULL: none. */
+const char *mpi_launcher(void);
 /* Was that torchrun? Its processes are not MPI's. */
 bool mpi_torchrun(void);
 /* The variable by which a launcher numbers this process, where nothing tells of how many: it may

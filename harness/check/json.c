@@ -7,6 +7,7 @@
 
 #include "core/program.h"
 #include "harness/check/check.h"
+#include "harness/compare/compare.h"
 #include "harness/document/record.h"
 
 #define CHECK_JSON_SCHEMA 3
@@ -66,37 +67,22 @@ static json_t *case_json(struct pool *pool, const struct gate *g, const struct g
         record_text("sentence", of->text),
         record_text("differs", pair->differs ? pair->differs : ""),
         record_text("code", pair->code)};
-    /* a: the baseline; b: the run; named as by plumb compare */
+    /* a: the baseline; b: the run. What plumb compare has not, as it has no baseline of many runs: */
     const struct record_field figures[] = {
-        record_text("verdict", decision_name(c->decision)),
-        record_text("judged_by", decide_figure_name(c->judged_by)),
-        record_yes("proven", c->proven),
-        record_yes("beyond", c->beyond),
         record_text("doubt", decide_obstacle_name(c->obstacle)),
         record_yes("slipped", c->slipped),
         record_yes("likely", c->likely),
-        record_number("a_value", c->a_value),
-        record_number("b_value", c->b_value),
-        record_number("ratio", c->ratio),
-        record_number("ratio_low", c->low),
-        record_number("ratio_high", c->high),
-        record_number("p_worse", c->p_worse),
-        record_number("p_better", c->p_better),
-        record_number("detectable_loss", c->detectable),
-        record_number("margin", c->margin),
         record_number("anchor_ratio", c->anchor_ratio),
         record_number("anchor_low", c->anchor_low),
         record_number("anchor_high", c->anchor_high),
         record_number("median_ratio",
-                      c->judged_by == DECIDE_BY_MEDIAN ? c->ratio : c->median_ratio),
-        record_number("a_sustained", c->sustained_a),
-        record_number("b_sustained", c->sustained_b),
-        c->more_launches ? record_count("more", c->more_launches) : record_missing("more"),
-        record_text("more_of", c->by_runs ? "runs" : "launches")};
+                      c->judged_by == DECIDE_BY_MEDIAN ? c->ratio : c->median_ratio)};
 
     ADD(pool, o, fields);
-    if (pair->state == PAIR_READY && !g->options.first)
+    if (pair->state == PAIR_READY && !g->options.first) {
+        view_figures_json(pool, pair, o);
         ADD(pool, o, figures);
+    }
     return o;
 }
 

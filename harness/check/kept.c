@@ -15,7 +15,6 @@
 /* ---- What became of a run in the history, in words ---- */
 
 #define NAMED_MAX 4 /* of cases in a sentence; the JSON has all */
-#define NEAR      3 /* names that are listed where a pattern matches none */
 #define TAKEN     STEAL_WHY " in all its repetitions"
 
 /* "2 cases (memory triad, gemm bf16)". */
@@ -71,26 +70,6 @@ static const char *accepted_text(const struct gate *g, const struct check_kept *
 
 /* ---- accepting ---- */
 
-/* How many words of the pattern the text has. */
-static size_t words_in(const char *pattern, const char *text)
-{
-    size_t found = 0;
-
-    for (size_t n; *pattern; pattern += n) {
-        char word[64];
-
-        pattern += strspn(pattern, " *?[]|=,:-");
-        n = strcspn(pattern, " *?[]|=,:-");
-        if (n > 1) {
-            snprintf(word, sizeof(word), "%.*s", (int)n, pattern);
-            found += strcasestr(text, word) ? 2 : 0;
-            word[(strlen(word) + 1) / 2 + 1] = '\0'; /* "triat" is near to "triad" */
-            found += strlen(word) > 2 && strcasestr(text, word) ? 1 : 0;
-        }
-    }
-    return found;
-}
-
 int check_accept(struct check_command *c, const struct gate *g, struct check_kept *kept)
 {
     struct pool *pool = &g->p->report.pool;
@@ -116,25 +95,10 @@ int check_accept(struct check_command *c, const struct gate *g, struct check_kep
     kept->judged.acceptance = a;
     if (!some || a->n_keys)
         return 0;
-    /* Labels that a pattern that matches none may have meant: "'memory triad, 1 GiB: bandwidth'".
-     */
-    size_t best = 0, n = 0;
-    const char *list = "";
-
-    for (size_t i = 0; i < g->n; i++) {
-        const struct pair *pair = g->cases[i].pair;
-        size_t near = words_in(c->only[0], pool_text(pool, "%s %s", pair->key, pair->label));
-
-        if (near > best) {
-            best = near;
-            n = 0;
-            list = "";
-        }
-        if (near == best && n++ < NEAR)
-            list = pool_join(pool, list, ", ", pool_text(pool, "'%s'", pair->label));
-    }
     snprintf(c->error, sizeof(c->error),
-             "no case matches '%.400s', so nothing is accepted; near: %.1000s", c->only[0], list);
+             "no case matches '%.400s', so nothing is accepted; one is called '%.400s', and plumb "
+             "check RUN --json - has all",
+             c->only[0], g->n ? g->cases[0].pair->label : "");
     return -ENOENT;
 }
 

@@ -163,8 +163,8 @@ int view_print_csv(FILE *out, struct view *views, size_t n);
 int view_print_json(FILE *out, struct view *views, size_t n);
 /* For a page that has the report's style. */
 int view_print_html_section(FILE *out, struct view *v);
-/* All that the CSV has of a case, by the same names, into the object. */
-void view_case_json(struct pool *pool, const struct pair *pair, json_t *o);
+/* What the JSON has of a case that was compared: its figures, into the object. */
+void view_figures_json(struct pool *pool, const struct pair *pair, json_t *o);
 
 /* ---- plumb compare --to: reference machines (reference.c) ---- */
 

@@ -77,7 +77,6 @@ static struct disturbance disturbance_of(const struct pairs *p, const struct pai
                     taken_percent(rows, point->rows[i], steal, s.keeps_quota ? NAN : quota) / 100;
                 d.noisy += !strcmp(row_text(rows, point->rows[i], FIELD_STATUS), "noisy");
                 d.throttled += row_number(rows, point->rows[i], FIELD_THROTTLE) > 0;
-                d.quiet += !(steal > 100 * DISTURB_STEAL) && !(quota > QUOTA_SEEN);
                 mean(&d.steal_percent, &s.steal, steal);
                 mean(&d.quota_percent, &s.quota, quota);
                 mean(&d.gpu_percent, &s.gpu, gpu);

@@ -57,14 +57,12 @@ enum pair_state {
  * what the median one lost. */
 struct disturbance {
     size_t rows, noisy, throttled; /* measured; whose samples scatter; with throttled CPUs */
-    size_t quiet;                  /* with steal of DISTURB_STEAL at most, and no quota */
     double steal_percent, quota_percent, gpu_percent; /* NaN: not known */
     /* Share of its CPU time that others, or a quota, took in the median launch: 0.03; 0 of a GPU's
      * work. */
     double taken;
     bool seen; /* something besides scatter disturbed it */
 };
-#define DISTURB_STEAL 0.02
 
 struct pair {
     const struct report_bench *bench;

@@ -810,21 +810,10 @@ int view_print_html_section(FILE *out, struct view *v)
 
 int view_print_html(FILE *out, struct view *views, size_t n)
 {
-    fputs("<!doctype html>\n<html lang='en'>\n<head>\n<meta charset='utf-8'>\n"
-          "<meta name='viewport' content='width=device-width, initial-scale=1'>\n"
-          "<meta name='color-scheme' content='light dark'>\n"
-          "<meta http-equiv='Content-Security-Policy' content=\"default-src 'none'; style-src "
-          "'unsafe-inline'; img-src data:\">\n"
-          "<link rel='icon' href='data:,'>\n<title>",
-          out);
-    html_print(out, "%s - Plumbline", title_of(views, n, true));
-    fputs("</title>\n<style>\n", out);
-    fputs(asset_style, out);
-    fputs(document_style, out);
-    html_print(out,
-               "</style>\n</head>\n<body>\n<header>\n<h1>Plumbline comparison: %s</h1>\n"
-               "</header>\n<main>\n<section id='verdicts'>\n",
-               title_of(views, n, false));
+    html_page_begin(out, pool_text(views->pool, "%s - Plumbline", title_of(views, n, true)),
+                    pool_text(views->pool, "Plumbline comparison: %s", title_of(views, n, false)),
+                    asset_style);
+    fputs("<section id='verdicts'>\n", out);
     int err = document_write_html(document_of(views, n, VIEW_PAGE), out);
     fputs("</section>\n</main>\n<footer>Made by plumb " PLUMB_VERSION
           ". This page holds all that it shows and asks for nothing else.</footer>\n</body>\n"

@@ -1,133 +1,116 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Comparisons as CSV and JSON: see compare.h. */
 #include <errno.h>
-#include <math.h>
+#include <string.h>
 
-#include "core/text.h"
 #include "harness/compare/compare.h"
+#include "harness/document/record.h"
 #include "harness/forecast/versus.h"
 
 #define VIEW_JSON_SCHEMA 3
 #define MANY_JSON_SCHEMA 4
 
-/* ---- What both formats have of a case ---- */
+/* ---- What both formats have of a case, by one name: a column of the CSV, a key of the JSON ---- */
 
-/* MORE: a count of which 0 is none. RUNS, LAUNCHES: of a side. */
-enum kind { TEXT, WORD, FLAG, NUMBER, COUNT, MORE, RUNS, LAUNCHES };
+#define CASE_FIELDS        9
+#define FIGURE_FIELDS      25
+#define DISTURBANCE_FIELDS 14
+#define FIELDS             (CASE_FIELDS + FIGURE_FIELDS + DISTURBANCE_FIELDS)
 
-/* A column of the CSV and a key of the JSON: the CSV is written from the JSON's values, and an empty
- * cell is a null: what cannot be told. */
-struct field {
-    const char *name;
-    enum kind kind;
-    size_t at;                                    /* in struct pair */
-    const char *(*word)(const struct pair *pair); /* of WORD; NULL: there is none */
-    bool decided;                                 /* only of a case that was compared */
-};
-
-static const char *state_word(const struct pair *pair)
+static size_t count_runs(const struct decide_side *side)
 {
-    return view_state(pair)->code;
+    size_t n = 0;
+
+    for (size_t i = 0; i < side->n; i++)
+        n += side->runs[i].n > 0;
+    return n;
 }
 
-static const char *unit_word(const struct pair *pair)
+static size_t count_launches(const struct decide_side *side)
 {
-    return pair->c->unit;
+    size_t n = 0;
+
+    for (size_t i = 0; i < side->n; i++)
+        n += side->runs[i].n;
+    return n;
 }
 
-static const char *verdict_word(const struct pair *pair)
+/* What comes from files is printable in both; NULL: missing. */
+static struct record_field printable(struct pool *pool, const char *name, const char *text)
 {
-    return decision_name(pair->decide.decision);
+    return record_text(name, text ? view_printable(pool, text) : NULL);
 }
 
-static const char *code_word(const struct pair *pair)
+static void case_fields(struct pool *pool, const struct pair *pair, struct record_field *fields)
 {
-    return view_word(pair)->code;
+    const struct record_field all[CASE_FIELDS] = {
+        printable(pool, "pipe", pair->pipe),       printable(pool, "key", pair->key),
+        printable(pool, "label", pair->label),     record_text("state", view_state(pair)->code),
+        printable(pool, "unit", pair->c->unit),    printable(pool, "reason", pair->reason),
+        printable(pool, "differs", pair->differs), printable(pool, "code", pair->code),
+        record_yes("failed_b", pair->failed_b)};
+
+    memcpy(fields, all, sizeof(all));
 }
 
-static const char *more_of_word(const struct pair *pair)
+/* Of a case that was compared. */
+static void figure_fields(const struct pair *pair, struct record_field *fields)
 {
     const struct decide_case *c = &pair->decide;
+    const struct record_field all[FIGURE_FIELDS] = {
+        record_text("verdict", decision_name(c->decision)),
+        record_text("word", view_word(pair)->code),
+        record_yes("proven", c->proven),
+        record_yes("beyond", c->beyond),
+        record_number("ratio", c->ratio),
+        record_number("ratio_low", c->low),
+        record_number("ratio_high", c->high),
+        record_number("margin", c->margin),
+        record_text("judged_by", decide_figure_name(c->judged_by)),
+        record_yes("by_pairs", c->by_pairs),
+        record_number("p_worse", c->p_worse),
+        record_number("p_better", c->p_better),
+        record_number("standard_error", c->error),
+        record_number("degrees_of_freedom", c->freedom),
+        record_number("detectable_loss", c->detectable),
+        c->more_launches ? record_count("more", c->more_launches) : record_missing("more"),
+        record_text("more_of", !c->more_launches ? NULL
+                               : c->by_runs      ? "runs"
+                                                 : "launches"),
+        record_number("a_value", c->a_value),
+        record_number("b_value", c->b_value),
+        record_number("a_sustained", c->sustained_a),
+        record_number("b_sustained", c->sustained_b),
+        record_count("a_runs", count_runs(&c->a)),
+        record_count("b_runs", count_runs(&c->b)),
+        record_count("a_launches", count_launches(&c->a)),
+        record_count("b_launches", count_launches(&c->b)),
+    };
 
-    return !c->more_launches ? NULL : c->by_runs ? "runs" : "launches";
+    memcpy(fields, all, sizeof(all));
 }
 
-static const char *judged_by_word(const struct pair *pair)
+static void disturbance_fields(const struct pair *pair, struct record_field *fields)
 {
-    return decide_figure_name(pair->decide.judged_by);
-}
+    const struct disturbance *a = &pair->noise_a, *b = &pair->noise_b;
+    const struct record_field all[DISTURBANCE_FIELDS] = {
+        record_count("a_rows", a->rows),
+        record_count("b_rows", b->rows),
+        record_count("a_noisy", a->noisy),
+        record_count("b_noisy", b->noisy),
+        record_count("a_throttled", a->throttled),
+        record_count("b_throttled", b->throttled),
+        record_number("a_steal_percent", a->steal_percent),
+        record_number("b_steal_percent", b->steal_percent),
+        record_number("a_taken", a->taken),
+        record_number("b_taken", b->taken),
+        record_number("a_quota_percent", a->quota_percent),
+        record_number("b_quota_percent", b->quota_percent),
+        record_number("a_gpu_throttled_percent", a->gpu_percent),
+        record_number("b_gpu_throttled_percent", b->gpu_percent),
+    };
 
-#define OF(NAME, KIND, MEMBER)                                                                     \
-    {                                                                                              \
-        NAME, KIND, offsetof(struct pair, MEMBER), NULL, false                                     \
-    }
-#define DECIDED(NAME, KIND, MEMBER)                                                                \
-    {                                                                                              \
-        NAME, KIND, offsetof(struct pair, MEMBER), NULL, true                                      \
-    }
-#define BOTH(NAME, KIND, MEMBER)                                                                   \
-    DECIDED("a_" NAME, KIND, noise_a.MEMBER), DECIDED("b_" NAME, KIND, noise_b.MEMBER)
-
-static const struct field fields[] = {
-    OF("pipe", TEXT, pipe),
-    OF("key", TEXT, key),
-    OF("label", TEXT, label),
-    {"state", WORD, 0, state_word, false},
-    {"verdict", WORD, 0, verdict_word, true},
-    DECIDED("proven", FLAG, decide.proven),
-    DECIDED("beyond", FLAG, decide.beyond),
-    DECIDED("ratio", NUMBER, decide.ratio),
-    DECIDED("ratio_low", NUMBER, decide.low),
-    DECIDED("ratio_high", NUMBER, decide.high),
-    DECIDED("margin", NUMBER, decide.margin),
-    DECIDED("a_value", NUMBER, decide.a_value),
-    DECIDED("b_value", NUMBER, decide.b_value),
-    {"unit", WORD, 0, unit_word, false},
-    DECIDED("a_runs", RUNS, decide.a),
-    DECIDED("a_launches", LAUNCHES, decide.a),
-    DECIDED("b_runs", RUNS, decide.b),
-    DECIDED("b_launches", LAUNCHES, decide.b),
-    DECIDED("p_worse", NUMBER, decide.p_worse),
-    DECIDED("p_better", NUMBER, decide.p_better),
-    DECIDED("more", MORE, decide.more_launches),
-    {"more_of", WORD, 0, more_of_word, true},
-    DECIDED("detectable_loss", NUMBER, decide.detectable),
-    OF("reason", TEXT, reason),
-    OF("differs", TEXT, differs),
-    DECIDED("by_pairs", FLAG, decide.by_pairs),
-    {"word", WORD, 0, code_word, true},
-    BOTH("steal_percent", NUMBER, steal_percent),
-    BOTH("taken", NUMBER, taken),
-    {"judged_by", WORD, 0, judged_by_word, true},
-    DECIDED("a_sustained", NUMBER, decide.sustained_a),
-    DECIDED("b_sustained", NUMBER, decide.sustained_b),
-    OF("code", TEXT, code),
-    OF("failed_b", FLAG, failed_b),
-    DECIDED("standard_error", NUMBER, decide.error),
-    DECIDED("degrees_of_freedom", NUMBER, decide.freedom),
-    BOTH("rows", COUNT, rows),
-    BOTH("noisy", COUNT, noisy),
-    BOTH("throttled", COUNT, throttled),
-    BOTH("quota_percent", NUMBER, quota_percent),
-    BOTH("gpu_throttled_percent", NUMBER, gpu_percent),
-};
-
-#define N_FIELDS (sizeof(fields) / sizeof(*fields))
-
-static json_t *number(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
-/* Bytes that are no UTF-8 would be refused by jansson. */
-static json_t *text(struct pool *pool, const char *from)
-{
-    return from ? json_string(view_printable(pool, from)) : json_null();
-}
-
-static json_t *count(size_t n)
-{
-    return json_integer((json_int_t)n);
+    memcpy(fields, all, sizeof(all));
 }
 
 static json_t *values_json(const struct decide_side *side)
@@ -138,89 +121,63 @@ static json_t *values_json(const struct decide_side *side)
         json_t *launches = json_array();
 
         for (size_t k = 0; k < side->runs[i].n; k++)
-            json_array_append_new(launches, number(side->runs[i].values[k]));
+            json_array_append_new(launches, json_number(side->runs[i].values[k]));
         json_array_append_new(runs, launches);
     }
     return runs;
 }
 
-static json_t *value_json(struct pool *pool, const struct pair *pair, const struct field *f)
+void view_figures_json(struct pool *pool, const struct pair *pair, json_t *o)
 {
-    const void *at = (const char *)pair + f->at;
-    const struct decide_side *side = at;
-    size_t n = 0;
+    struct record_field fields[FIGURE_FIELDS];
 
-    if (f->decided && pair->state != PAIR_READY)
-        return json_null();
-    switch (f->kind) {
-    case TEXT:
-        return text(pool, *(const char *const *)at);
-    case WORD:
-        return text(pool, f->word(pair));
-    case FLAG:
-        return json_boolean(*(const bool *)at);
-    case NUMBER:
-        return number(*(const double *)at);
-    case COUNT:
-        return count(*(const size_t *)at);
-    case MORE:
-        n = *(const size_t *)at;
-        return n ? count(n) : json_null();
-    case RUNS:
-        for (size_t i = 0; i < side->n; i++)
-            n += side->runs[i].n > 0;
-        return count(n);
-    case LAUNCHES:
-        return values_json(side);
+    figure_fields(pair, fields);
+    record_json(pool, o, fields, FIGURE_FIELDS);
+    json_object_set_new(o, "a_launches", values_json(&pair->decide.a));
+    json_object_set_new(o, "b_launches", values_json(&pair->decide.b));
+}
+
+static json_t *case_json(struct pool *pool, const struct pair *pair)
+{
+    struct record_field fields[CASE_FIELDS + DISTURBANCE_FIELDS];
+    json_t *o = json_object();
+
+    case_fields(pool, pair, fields);
+    record_json(pool, o, fields, CASE_FIELDS);
+    if (pair->state == PAIR_READY) {
+        view_figures_json(pool, pair, o);
+        disturbance_fields(pair, fields);
+        record_json(pool, o, fields, DISTURBANCE_FIELDS);
     }
-    return json_null();
+    return o;
 }
 
-void view_case_json(struct pool *pool, const struct pair *pair, json_t *o)
-{
-    for (size_t f = 0; f < N_FIELDS; f++)
-        if (!fields[f].decided || pair->state == PAIR_READY)
-            json_object_set_new(o, fields[f].name, value_json(pool, pair, &fields[f]));
-}
-
-/* ---- CSV: a line a case, whatever became of it ---- */
-
-/* Of launches their number: the JSON has the value of each. */
-static void put_cell(FILE *out, const json_t *value)
-{
-    const json_t *run;
-    size_t i, launches = 0;
-
-    if (json_is_array(value)) {
-        json_array_foreach (value, i, run)
-            launches += json_array_size(run);
-        fprintf(out, "%zu", launches);
-    } else if (json_is_string(value)) {
-        csv_print(out, json_string_value(value));
-    } else if (json_is_boolean(value)) {
-        fputs(json_is_true(value) ? "yes" : "no", out);
-    } else if (json_is_number(value)) {
-        fprintf(out, "%.9g", json_number_value(value));
-    }
-}
+/* ---- CSV: a line a case, whatever became of it. Of launches it has their number. ---- */
 
 int view_print_csv(FILE *out, struct view *views, size_t n)
 {
-    fputs(n > 1 ? "run" : "", out);
-    for (size_t f = 0; f < N_FIELDS; f++)
-        fprintf(out, "%s%s", f || n > 1 ? "," : "", fields[f].name);
-    fputc('\n', out);
+    struct record_field run[FIELDS + 1], *fields = run + 1;
+    size_t skip = n > 1 ? 0 : 1; /* one alone needs no letter */
+
+    run[0] = record_missing("run");
+    /* A pair of nothing has the names. */
+    const struct pair names = {.c = &(const struct report_case){.unit = NULL}};
+
+    case_fields(views->pool, &names, fields);
+    figure_fields(&names, fields + CASE_FIELDS);
+    disturbance_fields(&names, fields + CASE_FIELDS + FIGURE_FIELDS);
+    record_csv_head(out, run + skip, FIELDS + 1 - skip);
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < views[i].p->n; k++) {
-            fputs(n > 1 ? view_letters[i + 1] : "", out);
-            for (size_t f = 0; f < N_FIELDS; f++) {
-                json_t *value = value_json(views[i].pool, &views[i].p->all[k], &fields[f]);
+            const struct pair *pair = &views[i].p->all[k];
 
-                fputs(f || n > 1 ? "," : "", out);
-                put_cell(out, value);
-                json_decref(value);
-            }
-            fputc('\n', out);
+            run[0] = record_text("run", view_letters[i + 1]);
+            case_fields(views[i].pool, pair, fields);
+            figure_fields(pair, fields + CASE_FIELDS);
+            disturbance_fields(pair, fields + CASE_FIELDS + FIGURE_FIELDS);
+            for (size_t f = CASE_FIELDS; pair->state != PAIR_READY && f < FIELDS; f++)
+                fields[f] = record_missing(fields[f].name);
+            record_csv(out, run + skip, FIELDS + 1 - skip);
         }
     return ferror(out) ? -EIO : 0;
 }
@@ -232,9 +189,9 @@ static json_t *runs_json(struct view *v, size_t first, size_t n)
     json_t *runs = json_array();
 
     for (size_t i = first; i < first + n; i++)
-        json_array_append_new(runs,
-                              json_pack("{s:o, s:o}", "name", text(v->pool, v->p->report.names[i]),
-                                        "path", text(v->pool, v->p->report.runs[i].path)));
+        json_array_append_new(runs, json_pack("{s:o, s:o}", "name",
+                                              json_text(v->pool, v->p->report.names[i]), "path",
+                                              json_text(v->pool, v->p->report.runs[i].path)));
     return runs;
 }
 
@@ -243,17 +200,19 @@ static json_t *counts_json(const size_t *counts)
     json_t *o = json_object();
 
     for (int d = 0; d < VIEW_DECISIONS; d++)
-        json_object_set_new(o, decision_name((enum decision)d), count(counts[d]));
+        json_object_set_new(o, decision_name((enum decision)d),
+                            json_integer((json_int_t)counts[d]));
     return o;
 }
 
 static json_t *training_json(struct pool *pool, const struct versus *of)
 {
     return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b}", "model",
-                     text(pool, of->model), "a_dtype", text(pool, of->dtypes[0]), "b_dtype",
-                     text(pool, of->dtypes[1]), "a_samples_per_s", number(of->a), "b_samples_per_s",
-                     number(of->b), "ratio", number(of->ratio), "ratio_low", number(of->low),
-                     "ratio_high", number(of->high), "reason", text(pool, of->why), "a_recomputes",
+                     json_text(pool, of->model), "a_dtype", json_text(pool, of->dtypes[0]),
+                     "b_dtype", json_text(pool, of->dtypes[1]), "a_samples_per_s",
+                     json_number(of->a), "b_samples_per_s", json_number(of->b), "ratio",
+                     json_number(of->ratio), "ratio_low", json_number(of->low), "ratio_high",
+                     json_number(of->high), "reason", json_text(pool, of->why), "a_recomputes",
                      (int)of->tight[0], "b_recomputes", (int)of->tight[1]);
 }
 
@@ -269,36 +228,34 @@ static json_t *view_json(struct view *v)
     for (size_t i = 0; i < v->n_pipes; i++) {
         const struct view_pipe *pipe = &v->pipes[i];
         json_array_append_new(
-            pipes, json_pack("{s:o, s:I, s:o, s:o}", "pipe", text(v->pool, pipe->name), "cases",
-                             (json_int_t)pipe->n_cases, "counts", counts_json(pipe->counts),
-                             "worst", text(v->pool, pipe->worst ? pipe->worst->key : NULL)));
+            pipes,
+            json_pack("{s:o, s:I, s:o, s:o}", "pipe", json_text(v->pool, pipe->name), "cases",
+                      (json_int_t)pipe->n_cases, "counts", counts_json(pipe->counts), "worst",
+                      json_text(v->pool, pipe->worst ? pipe->worst->key : NULL)));
     }
-    for (size_t i = 0; i < v->p->n; i++) {
-        json_t *o = json_object();
-
-        view_case_json(v->pool, &v->p->all[i], o);
-        json_array_append_new(cases, o);
-    }
+    for (size_t i = 0; i < v->p->n; i++)
+        json_array_append_new(cases, case_json(v->pool, &v->p->all[i]));
     for (size_t i = 0; i < v->n_differences; i++) {
         const struct machine_difference *d = &v->differences[i];
         json_array_append_new(differences,
-                              json_pack("{s:o, s:o, s:o, s:o}", "what", text(v->pool, d->what), "a",
-                                        text(v->pool, *d->a ? d->a : NULL), "b",
-                                        text(v->pool, *d->b ? d->b : NULL), "pipes",
-                                        text(v->pool, d->pipes)));
+                              json_pack("{s:o, s:o, s:o, s:o}", "what", json_text(v->pool, d->what),
+                                        "a", json_text(v->pool, *d->a ? d->a : NULL), "b",
+                                        json_text(v->pool, *d->b ? d->b : NULL), "pipes",
+                                        json_text(v->pool, d->pipes)));
     }
     const struct reference *r = v->reference;
-    json_t *o = json_pack(
-        "{s:i, s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", VIEW_JSON_SCHEMA,
-        "verdict", decision_name(all->decision), "exit", view_exit(v, 1), "sentence",
-        text(v->pool, v->verdict), "basis", text(v->pool, v->basis), "counts", counts_json(counts),
-        "a", runs_json(v, 0, v->p->n_a), "b", runs_json(v, v->p->n_a, v->p->n_b), "pipes", pipes,
-        "cases", cases, "differences", differences, "reference",
-        r ? json_pack("{s:o, s:o, s:I, s:I, s:f, s:o}", "name", text(v->pool, r->name), "path",
-                      text(v->pool, r->path), "alike", (json_int_t)r->n_alike, "facts",
-                      (json_int_t)r->n_facts, "distance", r->distance, "differs",
-                      text(v->pool, r->differs))
-          : json_null());
+    json_t *o =
+        json_pack("{s:i, s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema",
+                  VIEW_JSON_SCHEMA, "verdict", decision_name(all->decision), "exit",
+                  view_exit(v, 1), "sentence", json_text(v->pool, v->verdict), "basis",
+                  json_text(v->pool, v->basis), "counts", counts_json(counts), "a",
+                  runs_json(v, 0, v->p->n_a), "b", runs_json(v, v->p->n_a, v->p->n_b), "pipes",
+                  pipes, "cases", cases, "differences", differences, "reference",
+                  r ? json_pack("{s:o, s:o, s:I, s:I, s:f, s:o}", "name",
+                                json_text(v->pool, r->name), "path", json_text(v->pool, r->path),
+                                "alike", (json_int_t)r->n_alike, "facts", (json_int_t)r->n_facts,
+                                "distance", r->distance, "differs", json_text(v->pool, r->differs))
+                    : json_null());
 
     if (v->versus)
         json_object_set_new(o, "training", training_json(v->pool, v->versus));
@@ -316,8 +273,6 @@ int view_print_json(FILE *out, struct view *views, size_t n)
     o = n > 1 ? json_pack("{s:i, s:i, s:O}", "schema", MANY_JSON_SCHEMA, "exit",
                           view_exit(views, n), "comparisons", all)
               : json_incref(json_array_get(all, 0));
-    int err = json_dumpf(o, out, JSON_INDENT(1)) || fputc('\n', out) == EOF ? -EIO : 0;
-    json_decref(o);
     json_decref(all);
-    return err;
+    return json_write(o, out);
 }

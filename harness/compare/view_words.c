@@ -409,41 +409,16 @@ static bool is_explained(const struct pair *pair)
     return pair->explained;
 }
 
-/* What decides, where of so many launches so many were quiet. */
-static const char *advice_text(struct view *v, size_t rows, size_t quiet)
-{
-    size_t missing = quiet < DECIDE_FEW_LAUNCHES ? DECIDE_FEW_LAUNCHES - quiet : 0;
-
-    if (!missing)
-        return "--steal 2% compares without the disturbed launches";
-    if (!quiet)
-        return "measure again on a quiet machine, for no launch was undisturbed";
-    return pool_text(v->pool,
-                     "%zu more launches at this rate would leave 5 undisturbed ones (--steal 2%%)",
-                     (missing * rows + quiet - 1) / quiet);
-}
-
 /* What both sides had of it in the cases that it explains. */
 static const char *disturbed_text(struct view *v, size_t n, const struct pair *first)
 {
-    size_t quiet = SIZE_MAX, rows = 0;
-
-    for (size_t i = 0; i < v->p->n; i++) {
-        const struct pair *pair = &v->p->all[i];
-        const struct disturbance *d =
-            pair->noise_b.taken > pair->noise_a.taken ? &pair->noise_b : &pair->noise_a;
-
-        if (!pair->explained)
-            continue;
-        rows = d->quiet < quiet ? d->rows : rows;
-        quiet = d->quiet < quiet ? d->quiet : quiet;
-    }
     return pool_text(
         v->pool,
         "%s (%s of A, %s of B), undecided: the time that others took of the CPU can explain a "
-        "difference, or hide one; a real loss of that size would not show: %s",
+        "difference, or hide one; a real loss of that size would not show: measure again on a "
+        "quiet machine, or compare without the disturbed launches (--steal 2%%)",
         such_as(v, n, first), document_percent(v->pool, 100 * first->noise_a.taken),
-        document_percent(v->pool, 100 * first->noise_b.taken), advice_text(v, rows, quiet));
+        document_percent(v->pool, 100 * first->noise_b.taken));
 }
 
 /* ---- What to know before believing a comparison ---- */

@@ -156,7 +156,7 @@ static void take_costs(struct exam *x, const struct measures *m)
             continue;
         for (size_t i = 0; i < m->n; i++) {
             const struct measurement *one = &m->all[i];
-            if (!measure_is_of(one, r->check->id, r->subject) || !measure_decides(one) ||
+            if (!measure_is_of(one, r->check->id, r->subject) || !one->decides ||
                 !measure_share(one, &cost.low, &cost.high))
                 continue;
             cost.of_time = !one->more_is_better;

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/group/mpi.h"
 #include "harness/doctor/doctor.h"
 #include "harness/probe/probe.h"
 
@@ -43,22 +44,6 @@ static int load_file(const char *path, json_t **machine, char *error, size_t len
     return *machine ? 0 : -EBADMSG;
 }
 
-/* The variable by which a launcher tells each of several processes how many there are; or NULL. */
-static const char *launcher_variable(void)
-{
-    static const char *const names[] = {
-        "LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
-        "PMI_SIZE",         "SLURM_STEP_NUM_TASKS"};
-
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-        const char *value = getenv(names[i]);
-
-        if (value && atoi(value) > 1)
-            return names[i];
-    }
-    return NULL;
-}
-
 static int load_tree(const char *path, uint64_t watch_ns, json_t **machine, char *error, size_t len)
 {
     /* Before the probe: other ranks may end while it looks. */
@@ -73,8 +58,8 @@ static int load_tree(const char *path, uint64_t watch_ns, json_t **machine, char
     if (!err && !path) {
         json_object_set_new(*machine, "library_settings",
                             probe_settings((const char *const *)environ));
-        if (launcher_variable())
-            json_object_set_new(*machine, "launcher", json_string(launcher_variable()));
+        if (mpi_launched() > 1)
+            json_object_set_new(*machine, "launcher", json_string(mpi_launcher()));
     }
     if (err)
         snprintf(error, len, "cannot read '%s': %s", path ? path : "/",

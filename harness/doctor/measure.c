@@ -9,35 +9,45 @@
 
 #include "core/alloc.h"
 #include "core/clock.h"
-#include "core/stats.h"
+#include "harness/decide/decide.h"
 #include "harness/exam/exam.h"
 
 /* ---- Turns ---- */
 
-static double mean_of(const struct measure_turn *t, bool with)
+/* A turn is two pairs: each side goes first in one of them. */
+static void judge(struct measurement *m)
 {
-    int outer = with == t->with_first;
+    const struct decide_options options = {.confidence = MEASURE_CONFIDENCE};
+    struct decide_overall overall;
+    size_t n = 2 * m->n_turns;
+    double *with = xcalloc(n, sizeof(*with)), *without = xcalloc(n, sizeof(*without));
+    bool *without_first = xcalloc(n, sizeof(*without_first));
 
-    return outer ? sqrt(t->values[0] * t->values[3]) : sqrt(t->values[1] * t->values[2]);
-}
+    for (size_t i = 0; i < n; i++) {
+        const struct measure_turn *t = &m->turns[i / 2];
+        const double *pair = &t->values[i % 2 * 2];
 
-static void summarise(struct measurement *m)
-{
-    double *with = xcalloc(m->n_turns, sizeof(*with));
-    double *without = xcalloc(m->n_turns, sizeof(*without));
-    struct median_ci ci;
-
-    for (size_t i = 0; i < m->n_turns; i++) {
-        with[i] = mean_of(&m->turns[i], true);
-        without[i] = mean_of(&m->turns[i], false);
+        without_first[i] = t->with_first == i % 2;
+        with[i] = pair[without_first[i]];
+        without[i] = pair[!without_first[i]];
     }
-    if (m->n_turns && !stats_ci_ratio(with, without, m->n_turns, MEASURE_CONFIDENCE, &ci)) {
-        m->ratio = ci.median;
-        m->low = ci.low;
-        m->high = ci.high;
+    struct decide_run a = {.values = without, .n = n, .went_first = without_first},
+                      b = {.values = with, .n = n};
+    struct decide_case c = {.a = {&a, 1},
+                            .b = {&b, 1},
+                            .margin = MEASURE_NEAR,
+                            .higher_is_better = true,
+                            .paired = true};
+
+    if (m->n_turns >= MEASURE_TURNS_MIN && !decide_suite(&c, 1, &options, &overall)) {
+        m->ratio = c.ratio;
+        m->low = c.low;
+        m->high = c.high;
+        m->decides = c.proven || c.decision == DECISION_EQUIVALENT;
     }
     free(with);
     free(without);
+    free(without_first);
 }
 
 static int measure_turn(struct measurement *m, measure_side_fn *side, void *arg)
@@ -75,7 +85,7 @@ void measure_turns(struct measurement *m, const struct measure_rule *rule, measu
         err = measure_turn(m, side, arg);
         if (err || m->n_turns < look)
             continue;
-        summarise(m);
+        judge(m);
         double most = rule->width * fmax(1, m->ratio);
         if ((m->high - m->ratio <= most && m->ratio - m->low <= most) || clock_now_ns() >= until_ns)
             break;
@@ -87,7 +97,7 @@ void measure_turns(struct measurement *m, const struct measure_rule *rule, measu
         m->state = m->n_turns ? MEASURE_STOPPED : MEASURE_TODO;
     else
         m->state = err == -EOPNOTSUPP ? MEASURE_SKIPPED : MEASURE_FAILED;
-    summarise(m);
+    judge(m);
 }
 
 bool measure_share(const struct measurement *m, double *low, double *high)
@@ -97,14 +107,6 @@ bool measure_share(const struct measurement *m, double *low, double *high)
     *low = m->more_is_better ? 1 - m->high : m->low - 1;
     *high = m->more_is_better ? 1 - m->low : m->high - 1;
     return true;
-}
-
-bool measure_decides(const struct measurement *m)
-{
-    double low, high;
-
-    return measure_share(m, &low, &high) &&
-           (low > 0 || high < 0 || fmax(high, -low) <= MEASURE_NEAR);
 }
 
 bool measure_is_of(const struct measurement *m, const char *check, const char *subject)

@@ -7,8 +7,8 @@
  *            measure_own has a small test
  *   turn     four measurements: with, without, without, with; the next turn the other way round.
  *            So a steady drift of the machine cancels within a turn
- *   ratio    of a turn: the geometric mean of its figures with the cause over that of those without
- *   cost     from the median of the turns' ratios and its interval (stats_ci_ratio())
+ *   cost     by the rule for all that is measured in turn (harness/decide/decide.h): a turn is two
+ *            pairs, each side is first in one of them
  *   end      the interval is narrow enough, or the time for the cause is used up. The interval is
  *            looked at after 7, 10, 15, 22, 33, 49 and 60 turns. To stop at the first narrow one
  *            makes intervals too narrow: so each is asked for 98 %, and 95 % and more of those at
@@ -29,7 +29,7 @@
 #define MEASURE_TURNS_MIN  7 /* fewer have no interval */
 #define MEASURE_TURNS_MAX  60
 #define MEASURE_CONFIDENCE 0.98
-#define MEASURE_NEAR       0.05 /* an interval that holds 0 and reaches beyond decides nothing */
+#define MEASURE_NEAR       0.05 /* the margin within which there is no cost */
 
 enum measure_state {
     MEASURE_TODO,    /* not begun */
@@ -63,6 +63,7 @@ struct measurement {
     size_t n_turns;
     /* With the cause over without it; NaN: too few turns. */
     double ratio, low, high;
+    bool decides; /* a difference is proven, or there is none beyond MEASURE_NEAR */
 };
 
 /* A figure of one side, above 0. 0; -EOPNOTSUPP: it cannot run here, -ECANCELED, or another -errno;
@@ -82,11 +83,6 @@ void measure_turns(struct measurement *m, const struct measure_rule *rule, measu
 /* The share that is lost with the cause: of a rate 1 - ratio, of a time ratio - 1 (it grows by so
  * much). False: not known. */
 bool measure_share(const struct measurement *m, double *low, double *high);
-/* Does its interval say whether there is a cost? It lies on one side of 0, or near to it. */
-bool measure_decides(const struct measurement *m);
-/* "memory bandwidth: 20.3 % less to 19.8 % less", "memory bandwidth: no cost seen, 1 % less to 1 %
- * more", or why there is none. */
-const char *measure_text(const struct measurement *m, char *text, size_t len);
 /* With all turns, so that it can be calculated again. A new object, or NULL. */
 json_t *measure_json(const struct measurement *m);
 /* Is it the price of what was found on this subject? That of a variable is of no other one. */
@@ -97,8 +93,8 @@ void measurement_release(struct measurement *m);
 
 struct measure_own {
     struct bench_experiment cause;
-    const char *unit, *how; /* what is measured, and how, in a sentence */
-    uint64_t side_ns;       /* about so long takes one side */
+    const char *unit;
+    uint64_t side_ns; /* about so long takes one side */
     /* 0 or -errno, with a reason where errno's own does not do. */
     int (*side)(bool with, double *value, const char **why);
 };

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "harness/document/document.h"
 #include "harness/document/utf8.h"
 
 void html_text(FILE *out, const char *text)
@@ -70,4 +71,18 @@ void html_json_string(FILE *out, const char *text)
             fwrite(c, 1, n, out);
     }
     fputc('"', out);
+}
+
+void html_page_begin(FILE *out, const char *title, const char *heading, const char *style)
+{
+    fputs("<!doctype html>\n<html lang='en'>\n<head>\n<meta charset='utf-8'>\n"
+          "<meta name='viewport' content='width=device-width, initial-scale=1'>\n"
+          "<meta name='color-scheme' content='light dark'>\n"
+          "<meta http-equiv='Content-Security-Policy' content=\"default-src 'none'; style-src "
+          "'unsafe-inline'; img-src data:\">\n<link rel='icon' href='data:,'>\n",
+          out);
+    html_element(out, "title", title);
+    fprintf(out, "\n<style>\n%s%s</style>\n</head>\n<body>\n<header>\n", style, document_style);
+    html_element(out, "h1", heading ? heading : title);
+    fputs("\n</header>\n<main>\n", out);
 }

@@ -5,19 +5,6 @@
 
 #include "harness/exam/exam.h"
 
-/* A fact that NVML knows, or an unknown with the reason why there is no NVML. */
-static const json_t *fact_of(struct exam *x, const json_t *gpu, const char *path)
-{
-    const char *why = fact_word(exam_peek(x, "gpus.nvml_why"));
-    const json_t *value = exam_get(x, gpu, path);
-
-    if (!value && *why)
-        exam_unknown(x, "%s", why);
-    else if (!value)
-        exam_fact(x, gpu, path);
-    return value;
-}
-
 /* Is there a device that would reach GPU memory: an adapter, or another GPU? */
 static bool has_reader(struct exam *x)
 {
@@ -52,8 +39,8 @@ static bool driver_of(struct exam *x, const json_t *gpu)
 
 static bool power_of(struct exam *x, const json_t *gpu)
 {
-    const json_t *limit = fact_of(x, gpu, "power_limit_watts"),
-                 *usual = limit ? fact_of(x, gpu, "power_default_watts") : NULL;
+    const json_t *limit = exam_nvml(x, gpu, "power_limit_watts"),
+                 *usual = limit ? exam_nvml(x, gpu, "power_default_watts") : NULL;
     double now = json_number_value(limit), best = json_number_value(usual);
 
     if (usual && now < best)
@@ -61,19 +48,9 @@ static bool power_of(struct exam *x, const json_t *gpu)
     return usual;
 }
 
-/* In a guest the hypervisor's settings decide. */
-static bool persistence_of(struct exam *x, const json_t *gpu)
-{
-    const json_t *mode = fact_of(x, gpu, "persistence_mode");
-
-    if (json_is_false(mode))
-        exam_found(x, "persistence mode is off: each first program waits for the driver");
-    return mode;
-}
-
 static bool memory_of(struct exam *x, const json_t *gpu)
 {
-    const json_t *errors = fact_of(x, gpu, "ecc_errors"),
+    const json_t *errors = exam_nvml(x, gpu, "ecc_errors"),
                  *rows = errors ? exam_get(x, gpu, "remapped_rows") : NULL;
     double uncorrected = fact_number(errors, "uncorrected", 0);
 
@@ -91,7 +68,7 @@ static bool memory_of(struct exam *x, const json_t *gpu)
 
 static bool mig_of(struct exam *x, const json_t *gpu)
 {
-    const json_t *mig = fact_of(x, gpu, "mig");
+    const json_t *mig = exam_nvml(x, gpu, "mig");
     double sms = fact_number(gpu, "sms", 0), most = 0;
 
     if (!fact_true(mig, "enabled"))
@@ -104,22 +81,13 @@ static bool mig_of(struct exam *x, const json_t *gpu)
     return true;
 }
 
-static bool mode_of(struct exam *x, const json_t *gpu)
-{
-    const json_t *mode = fact_of(x, gpu, "compute_mode");
-
-    if (fact_is(gpu, "compute_mode", "prohibited"))
-        exam_found(x, "compute mode \"prohibited\": no program can use it");
-    return mode;
-}
-
 /* What makes a GPU slow, and not only bounds it: an idle one rests, and at full load each meets its
  * power limit. */
 #define SLOWDOWNS "hardware slowdown|temperature (driver)|temperature (hardware)|power brake"
 
 static bool throttle_of(struct exam *x, const json_t *gpu)
 {
-    const json_t *reasons = fact_of(x, gpu, "clock_reasons");
+    const json_t *reasons = exam_nvml(x, gpu, "clock_reasons");
 
     FACT_EACH (reasons, one)
         if (fact_fits(SLOWDOWNS, fact_word(one)))
@@ -135,7 +103,7 @@ static bool throttle_of(struct exam *x, const json_t *gpu)
 
 static bool ecc_of(struct exam *x, const json_t *gpu)
 {
-    const json_t *ecc = fact_of(x, gpu, "ecc");
+    const json_t *ecc = exam_nvml(x, gpu, "ecc");
     double bits;
 
     if (!ecc || !exam_number(x, gpu, "memory_bus_bits", &bits))
@@ -168,7 +136,7 @@ static bool window_of(struct exam *x, const json_t *gpu)
  * good. */
 static bool nvlink_of(struct exam *x, const json_t *gpu)
 {
-    const json_t *nvlink = fact_of(x, gpu, "nvlink");
+    const json_t *nvlink = exam_nvml(x, gpu, "nvlink");
     double links = fact_number(nvlink, "links", 0), active = fact_number(nvlink, "active", 0),
            most = 0;
 
@@ -195,7 +163,7 @@ static bool fabric_of(struct exam *x, const json_t *gpu)
         /* beside NVSwitches, a GPU of which NVML was not asked may be in a fabric */
         if (fact_number(exam_peek(x, "gpus"), "nvswitches", 0) > 0 &&
             !json_is_true(exam_peek(x, "gpus.nvml")))
-            fact_of(x, gpu, "fabric");
+            exam_nvml(x, gpu, "fabric");
         return false;
     }
     exam_get(x, gpu, "fabric");
@@ -281,17 +249,6 @@ static bool judge_rdma(struct exam *x)
     return true;
 }
 
-static bool judge_encryption(struct exam *x)
-{
-    bool on;
-
-    if (!exam_flag(x, NULL, "gpus.confidential_computing", &on))
-        return false;
-    if (on)
-        exam_found(x, "confidential computing is on: copies between host and GPU are encrypted");
-    return true;
-}
-
 const struct exam_check exam_gpu[] = {
     {.id = "gpu-driver",
      .question = "Has each GPU a driver that CUDA can use?",
@@ -315,7 +272,9 @@ const struct exam_check exam_gpu[] = {
      .pipes = "GPU*|PCIe|Training step",
      .remedy = "sudo nvidia-smi -i {} -c 0",
      .each = EXAM_NVIDIA,
-     .judge_one = mode_of},
+     .fact = "compute_mode",
+     .bad = "prohibited",
+     .found = "compute mode \"prohibited\": no program can use it"},
     {.id = "gpu-power",
      .question = "May each GPU draw its default power?",
      .seen = "NVML: enforced and default power limit",
@@ -345,9 +304,11 @@ const struct exam_check exam_gpu[] = {
      .seen = "NVML: persistence mode",
      .pipes = "GPU launch",
      .remedy = "sudo nvidia-smi -i {} -pm 1",
-     .metal = true,
+     .metal = true, /* in a guest the hypervisor's settings decide */
      .each = EXAM_NVIDIA,
-     .judge_one = persistence_of},
+     .fact = "persistence_mode",
+     .bad = "false",
+     .found = "persistence mode is off: each first program waits for the driver"},
     {.id = "gpu-memory",
      .question = "Is the memory of each GPU without faults?",
      .seen = "NVML: uncorrected ECC errors, remapped rows",
@@ -419,6 +380,8 @@ const struct exam_check exam_gpu[] = {
      .remedy = "sudo nvidia-smi conf-compute -srs 0, or the GPU's CC mode off on the host",
      .when = exam_has_nvidia,
      .subject = "gpus",
-     .judge = judge_encryption},
+     .fact = "gpus.confidential_computing",
+     .bad = "true",
+     .found = "confidential computing is on: copies between host and GPU are encrypted"},
     {.id = NULL},
 };

@@ -4,15 +4,6 @@
 
 #include "harness/exam/exam.h"
 
-static bool judge_huge_pages(struct exam *x)
-{
-    const char *mode = exam_text(x, NULL, "memory.transparent_huge_pages.enabled");
-
-    if (mode && !strcmp(mode, "never"))
-        exam_found(x, "transparent huge pages are off: large buffers pay for small pages");
-    return mode;
-}
-
 /* A module whose `key` is known to be above that of this one, of the same kind; NULL: none is. */
 static const json_t *module_above(const json_t *modules, const json_t *one, const char *key)
 {
@@ -166,7 +157,9 @@ const struct exam_check exam_memory[] = {
               .source = "https://github.com/VectorDB-NTU/RaBitQ-Library/pull/72"},
      .remedy = "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
      .subject = "memory",
-     .judge = judge_huge_pages},
+     .fact = "memory.transparent_huge_pages.enabled",
+     .bad = "never",
+     .found = "transparent huge pages are off: large buffers pay for small pages"},
     {.id = "memory-speed",
      .question = "Does each memory module run at its rated speed?",
      .seen = "the firmware's table of modules, if it is readable",

@@ -122,17 +122,6 @@ static bool shaping_of(struct exam *x, const json_t *nic)
 
 /* ---- TCP */
 
-/* Others take what is left over, or pace by a model of the path; --measure prices them. */
-static bool judge_congestion(struct exam *x)
-{
-    const char *now = exam_text(x, NULL, "tcp.congestion_control");
-
-    if (now && !fact_fits("cubic|reno|dctcp|bic|htcp|illinois", now))
-        exam_found(x, "congestion control is \"%s\", which sends by its own estimate of the path",
-                   now);
-    return now;
-}
-
 /* Below these, a window is used up within a round trip of a local network. */
 #define BUFFER_LEAST (1024. * 1024)
 
@@ -346,7 +335,11 @@ const struct exam_check exam_network[] = {
      .measured = "*",
      .remedy = "sudo sysctl net.ipv4.tcp_congestion_control=cubic",
      .subject = "tcp",
-     .judge = judge_congestion},
+     .fact = "tcp.congestion_control",
+     /* Others take what is left over, or pace by a model of the path; --measure prices them. */
+     .good = "cubic|reno|dctcp|bic|htcp|illinois",
+     .found = "congestion control is \"{tcp.congestion_control}\", which sends by its own estimate "
+              "of the path"},
     {.id = "tcp-buffers",
      .question = "May TCP keep enough data on its way?",
      .seen = "/proc/sys/net/ipv4/tcp_rmem, tcp_wmem, tcp_window_scaling",

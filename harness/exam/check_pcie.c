@@ -57,29 +57,6 @@ static bool errors_of(struct exam *x, const json_t *device)
 /* Fast devices ask for more at a time where they may: 512 bytes is the specification's default. */
 #define READ_BYTES 512
 
-static bool request_of(struct exam *x, const json_t *device)
-{
-    double bytes;
-
-    if (!exam_number(x, device, "max_read_request_bytes", &bytes))
-        return false;
-    if (bytes < READ_BYTES)
-        exam_found(x, "it reads memory in requests of %.0f bytes", bytes);
-    return true;
-}
-
-/* The kernel switches it off where the processor is known to suffer from it. */
-static bool ordering_of(struct exam *x, const json_t *device)
-{
-    bool relaxed;
-
-    if (!exam_flag(x, device, "relaxed_ordering", &relaxed))
-        return false;
-    if (!relaxed)
-        exam_found(x, "relaxed ordering is switched off: its writes wait for each other");
-    return true;
-}
-
 /* ---- GPUs and adapters */
 
 /* An adapter of InfiniBand, or one with an RDMA device; not one whose ports are known to be down. */
@@ -120,20 +97,12 @@ static bool is_below_one_switch(const json_t *pair)
 /* Is a GPU below the switch of the adapter; or of one of the same board, but another? */
 static bool serves_a_gpu(const struct exam *x, const char *nic, bool another)
 {
-    static const char *const ids[] = {"vendor_id", "device_id", "subsystem_device_id"};
     const json_t *own = exam_device(x, nic);
 
-    FACT_EACH (exam_peek(x, "proximity"), pair) {
-        const json_t *other = exam_device(x, fact_name(pair, "nic"));
-        bool alike = own && other;
-
-        if (!is_below_one_switch(pair) || fact_is(pair, "nic", nic) == another)
-            continue;
-        for (size_t k = 0; alike && k < sizeof(ids) / sizeof(*ids); k++)
-            alike = *fact_name(own, ids[k]) && fact_is(other, ids[k], fact_name(own, ids[k]));
-        if (alike || !another)
+    FACT_EACH (exam_peek(x, "proximity"), pair)
+        if (is_below_one_switch(pair) && fact_is(pair, "nic", nic) != another &&
+            (!another || exam_same_board(own, exam_device(x, fact_name(pair, "nic")))))
             return true;
-    }
     return false;
 }
 
@@ -221,7 +190,9 @@ const struct exam_check exam_pcie[] = {
      .metal = true,
      .which = is_no_disk,
      .each = EXAM_DEVICES,
-     .judge_one = request_of},
+     .fact = "max_read_request_bytes",
+     .below = READ_BYTES,
+     .found = "it reads memory in requests of {max_read_request_bytes} bytes"},
     {.id = "relaxed-ordering",
      .question = "May the writes of adapters overtake each other?",
      .seen = "device control register in the configuration space: root only",
@@ -233,7 +204,10 @@ const struct exam_check exam_pcie[] = {
      .metal = true,
      .which = is_adapter,
      .each = EXAM_DEVICES,
-     .judge_one = ordering_of},
+     .fact =
+         "relaxed_ordering", /* the kernel switches it off where the processor suffers from it */
+     .bad = "false",
+     .found = "relaxed ordering is switched off: its writes wait for each other"},
     {.id = "gpu-adapter",
      .question = "Has each GPU an RDMA adapter on its own socket, and below its switch as others?",
      .seen = "places on the PCI bus, numa_node of each PCI function",

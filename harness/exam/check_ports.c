@@ -20,18 +20,6 @@ static bool is_in_use(const struct exam *x, const json_t *port)
 
 /* ---- Rate */
 
-/* One device id is sold as boards of several rates: the board's ids count, too. */
-static bool is_same_board(const json_t *a, const json_t *b)
-{
-    static const char *const ids[] = {"vendor_id", "device_id", "subsystem_vendor_id",
-                                      "subsystem_device_id"};
-
-    for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++)
-        if (!*fact_name(a, ids[i]) || !fact_is(b, ids[i], fact_name(a, ids[i])))
-            return false;
-    return true;
-}
-
 /* The fastest port with the same link layer, of the same board. */
 static double best_of_its_kind(const struct exam *x, const char *layer)
 {
@@ -41,7 +29,7 @@ static double best_of_its_kind(const struct exam *x, const char *layer)
     FACT_EACH (exam_peek(x, "rdma"), other) {
         const json_t *function = exam_device(x, fact_name(other, "pci"));
 
-        if (!own || !function || !exam_is_hardware(other) || !is_same_board(own, function))
+        if (!own || !function || !exam_is_hardware(other) || !exam_same_board(own, function))
             continue;
         FACT_EACH (json_object_get(other, "ports"), port)
             if (exam_is_active(port) && fact_is(port, "link_layer", layer))

@@ -144,6 +144,20 @@ const json_t *exam_fact(struct exam *x, const json_t *object, const char *path)
     return fact;
 }
 
+static const char *why_no_nvml(const struct exam *x)
+{
+    return fact_word(exam_peek(x, "gpus.nvml_why"));
+}
+
+const json_t *exam_nvml(struct exam *x, const json_t *gpu, const char *path)
+{
+    const json_t *value = exam_get(x, gpu, path);
+
+    if (!value && *why_no_nvml(x))
+        exam_unknown(x, "%s", why_no_nvml(x));
+    return value || *why_no_nvml(x) ? value : exam_fact(x, gpu, path);
+}
+
 /* A fact of another type than the probe writes: a recording that was changed. */
 static bool is_type(struct exam *x, const char *path, bool is, const char *type)
 {
@@ -284,6 +298,17 @@ bool exam_is_nic(const json_t *device)
 bool exam_is_gpu(const json_t *device)
 {
     return fact_is(device, "kind", "gpu");
+}
+
+bool exam_same_board(const json_t *a, const json_t *b)
+{
+    static const char *const ids[] = {"vendor_id", "device_id", "subsystem_vendor_id",
+                                      "subsystem_device_id"};
+
+    for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++)
+        if (!*fact_name(a, ids[i]) || !fact_is(b, ids[i], fact_name(a, ids[i])))
+            return false;
+    return true;
 }
 
 bool exam_is_hardware(const json_t *device)
@@ -521,6 +546,33 @@ struct exam_result *exam_price_rest(struct exam *x, double rest, double whole, c
 
 /* ---- The exam */
 
+static bool judge_fact(struct exam *x, const json_t *one)
+{
+    const struct exam_check *check = x->check;
+    const char *path = check->fact, *text;
+    double number;
+    bool flag, is_flag = fact_fits("true|false", check->bad ? check->bad : ""), found;
+
+    if (check->each == EXAM_NVIDIA && !exam_nvml(x, one, path))
+        return false;
+    if (check->below > 0) {
+        if (!exam_number(x, one, path, &number))
+            return false;
+        found = number < check->below;
+    } else if (is_flag) {
+        if (!exam_flag(x, one, path, &flag))
+            return false;
+        found = flag == !strcmp(check->bad, "true");
+    } else {
+        if (!(text = exam_text(x, one, path)))
+            return false;
+        found = check->bad ? fact_fits(check->bad, text) : !fact_fits(check->good, text);
+    }
+    if (found)
+        exam_found(x, "%s", exam_fill(x, check->found, NULL));
+    return true;
+}
+
 static void judge_one(struct exam *x, const json_t *one, const char *subject)
 {
     const struct exam_check *check = x->check;
@@ -535,6 +587,8 @@ static void judge_one(struct exam *x, const json_t *one, const char *subject)
         is_about = check->judge(x);
     else if (check->judge_one)
         is_about = check->judge_one(x, one);
+    else if (check->fact)
+        is_about = judge_fact(x, one);
     else
         is_about = exam_events(x, one, check->events) != EXAM_NOT_READ;
     if (is_about && !*before)
@@ -581,7 +635,7 @@ static void run_check(struct exam *x, const struct exam_area *area, const struct
     json_object_clear(x->common);
     json_object_clear(x->own);
     if ((!check->metal || exam_metal(x)) && (!check->when || check->when(x))) {
-        if (check->judge)
+        if (check->subject)
             judge_one(x, NULL, check->subject);
         else
             judge_each(x);
@@ -590,11 +644,6 @@ static void run_check(struct exam *x, const struct exam_area *area, const struct
     x->one = NULL;
     if (!*before)
         add(x, EXAM_NOT_APPLICABLE);
-}
-
-static const char *why_no_nvml(const struct exam *x)
-{
-    return fact_word(exam_peek(x, "gpus.nvml_why"));
 }
 
 bool exam_lacks_gpus(const struct exam *x)

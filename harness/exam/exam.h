@@ -26,6 +26,7 @@
  *        }
  *
  *     with the row's .subject = "processor", .judge = judge_boost, and .remedy = "echo 1 >...".
+ *     Where one fact decides, the row says which, and no judge is needed: .fact, .bad and .found.
  *
  *  4. A machine of tests/machines with the fault, without it, and without the fact stands in
  *     tests/unit/exam_faults.txt: test_exam_faults.c fails without them.
@@ -120,6 +121,12 @@ struct exam_check {
     bool (*which)(const json_t *one); /* NULL: all */
     bool (*judge_one)(struct exam *x, const json_t *one);
     const struct exam_event *events; /* or */
+    /* or one fact, of what is judged or of the machine: */
+    const char *fact;
+    const char *bad, *good; /* patterns, with '|' between, that it fits, or none of which it fits:
+                               "never"; "true" and "false" are a flag's */
+    double below;           /* or a number that is less */
+    const char *found;      /* then the sentence, as of exam_fill() */
 };
 
 struct exam_area {
@@ -208,6 +215,8 @@ const json_t *exam_get(struct exam *x, const json_t *object, const char *path);
 double exam_value(struct exam *x, const json_t *object, const char *path, double other);
 /* The same, but null, absent or of another type adds an unknown with the reason: NULL, or false. */
 const json_t *exam_fact(struct exam *x, const json_t *object, const char *path);
+/* The same of a fact that NVML alone knows: where there is no NVML, that is the reason. */
+const json_t *exam_nvml(struct exam *x, const json_t *gpu, const char *path);
 const char *exam_text(struct exam *x, const json_t *object, const char *path);
 bool exam_number(struct exam *x, const json_t *object, const char *path, double *value);
 bool exam_flag(struct exam *x, const json_t *object, const char *path, bool *value);
@@ -357,6 +366,8 @@ const json_t *exam_nic(const struct exam *x, const char *name);
 /* Is the PCI function an adapter; a GPU? */
 bool exam_is_nic(const json_t *device);
 bool exam_is_gpu(const json_t *device);
+/* Are both functions known to be of one board? One device id is sold as boards of several rates. */
+bool exam_same_board(const json_t *a, const json_t *b);
 /* Is a device, or its interface, in hardware: "physical", "passthrough" or "sriov-vf"? */
 bool exam_is_hardware(const json_t *device);
 bool exam_is_active(const json_t *port);

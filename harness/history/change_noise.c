@@ -75,19 +75,21 @@ double change_level(const double *x, size_t n)
     return level_of(x, n, sorted);
 }
 
-/* Distances from the segments' levels of up to CHANGE_MEMORY values before `at`, in time order. */
-static size_t distances(const double *x, size_t at, const struct change_segment *segments, size_t n,
-                        double level, double *rest, size_t *n_segments)
+/* Distances of up to CHANGE_MEMORY values before `at` from their levels, in time order. *n_levels:
+ * how many of these the last CHANGE_WINDOW of them are of. */
+static size_t distances(const double *x, size_t at, const struct change_point *points,
+                        size_t n_points, double level, double *rest, size_t *n_levels)
 {
-    size_t begin = at > CHANGE_MEMORY ? at - CHANGE_MEMORY : 0, s = n - 1;
+    size_t begin = at > CHANGE_MEMORY ? at - CHANGE_MEMORY : 0, newer = n_points;
 
-    *n_segments = 1;
+    *n_levels = 1;
     for (size_t i = at; i > begin; i--) {
-        if (i - 1 < segments[s].begin) {
-            s--;
-            *n_segments += at - i < CHANGE_WINDOW;
+        while (newer && i - 1 < points[newer - 1].at) {
+            newer--;
+            level = points[newer].before;
+            *n_levels += at - i < CHANGE_WINDOW;
         }
-        rest[i - 1 - begin] = x[i - 1] - (s + 1 == n ? level : segments[s].level);
+        rest[i - 1 - begin] = x[i - 1] - level;
     }
     return at - begin;
 }
@@ -117,18 +119,10 @@ static void find_growth(const double *rest, size_t n, double *growth)
     }
 }
 
-double change_growth(const double *rest, size_t n)
-{
-    double growth[CHANGE_TAIL];
-
-    find_growth(rest, n, growth);
-    return growth[CHANGE_TAIL - 1];
-}
-
-void change_noise_at(const double *x, size_t at, const struct change_segment *segments, size_t n,
+void change_noise_at(const double *x, size_t at, const struct change_point *points, size_t n_points,
                      struct change_noise *noise)
 {
-    size_t begin = segments[n - 1].begin, n_segments;
+    size_t begin = n_points ? points[n_points - 1].at : 0, n_levels;
     double rest[CHANGE_MEMORY], near[CHANGE_WINDOW], sum = 0, reach;
     size_t n_near;
 
@@ -139,7 +133,7 @@ void change_noise_at(const double *x, size_t at, const struct change_segment *se
     if (noise->n_level < CHANGE_SHORT || at < CHANGE_FIRST)
         return;
     noise->level = level_of(x + begin, noise->n_level, near);
-    noise->n_rest = distances(x, at, segments, n, noise->level, noise->rest, &n_segments);
+    noise->n_rest = distances(x, at, points, n_points, noise->level, noise->rest, &n_levels);
     memcpy(rest, noise->rest, noise->n_rest * sizeof(*rest));
     n_near = noise->n_rest < CHANGE_WINDOW ? noise->n_rest : CHANGE_WINDOW;
     if (n_near == noise->n_level) { /* the same values, which are in order */
@@ -154,10 +148,10 @@ void change_noise_at(const double *x, size_t at, const struct change_segment *se
         sum += clip(near[i], reach) * clip(near[i], reach);
     for (size_t i = 0; i < noise->n_rest; i++)
         rest[i] = clip(rest[i], reach);
-    noise->freedom = fmax(0, ((double)n_near - (double)n_segments) * CLIPPED_WORTH);
+    noise->freedom = fmax(0, ((double)n_near - (double)n_levels) * CLIPPED_WORTH);
     if (noise->freedom > 0)
         noise->sd =
-            fmax(CHANGE_SCALE, sqrt(sum / CHANGE_CLIPPED / ((double)n_near - (double)n_segments)));
+            fmax(CHANGE_SCALE, sqrt(sum / CHANGE_CLIPPED / ((double)n_near - (double)n_levels)));
     find_growth(rest, noise->n_rest, noise->growth);
 }
 
@@ -209,21 +203,6 @@ double change_chance(const struct change_noise *noise, const double *sorted, siz
         least = fmin(least, first_of(j, k, n, noise->n_rest));
     }
     return least;
-}
-
-bool change_is_slope(const struct change_noise *noise, const double *x, size_t k, double step,
-                     double share)
-{
-    size_t n = noise->n_level + k;
-    double middle = ((double)n - 1) / 2, along = 0, square = 0, reach = CHANGE_CLIP * noise->sd;
-
-    for (size_t i = 0; i < n; i++) {
-        double level = i < n - k ? 0 : step, at = (double)i - middle;
-
-        along += at * (level + fmax(-reach, fmin(reach, x[i] - noise->level - level)));
-        square += at * at;
-    }
-    return along * along / square > share * step * step * (double)k * (double)(n - k) / (double)n;
 }
 
 size_t change_split(const double *x, size_t n, size_t head, size_t tail)
@@ -288,116 +267,30 @@ static void change_place(const double *x, size_t n, double before, double after,
 
 /* ---- What is said of changes once all values are there ---- */
 
-/* A series with its segments, as change_describe() has it. */
-struct segmented {
-    const double *raw;
-    double *x;
-    size_t n;
-    struct change_segment *segments;
-    size_t n_segments;
-};
-
-static size_t end_of(const struct segmented *d, size_t segment)
+void change_describe(const double *x, size_t n, struct change_point *points, size_t n_points)
 {
-    return segment + 1 < d->n_segments ? d->segments[segment + 1].begin : d->n;
-}
+    for (size_t i = 0; i < n_points; i++) {
+        struct change_point *p = &points[i];
+        size_t begin = i ? p[-1].at : 0, end = i + 1 < n_points ? p[1].at : n;
+        struct change_noise noise;
+        double step, error, t, after;
 
-/* The step between two segments, from their values nearest to it. */
-static void describe_step(const struct segmented *d, size_t i, struct change_point *p)
-{
-    size_t begin = d->segments[i].begin, end = end_of(d, i + 1);
-    struct change_noise noise;
-    double step, error, t, after;
-
-    begin = p->at - begin > CHANGE_WINDOW ? p->at - CHANGE_WINDOW : begin;
-    end = end - p->at > CHANGE_WINDOW ? p->at + CHANGE_WINDOW : end;
-    change_noise_at(d->x, p->at, d->segments, i + 1, &noise);
-    if (i && p[-1].kind == CHANGE_SLIP) {
-        /* The end of a line of n values is known as well as the mean of a quarter of them. */
-        size_t worth = p->at - p[-1].end + (p[-1].end - p[-1].at) / 4;
-
-        noise.n_level = noise.n_level > worth ? worth : noise.n_level;
+        begin = p->at - begin > CHANGE_WINDOW ? p->at - CHANGE_WINDOW : begin;
+        end = end - p->at > CHANGE_WINDOW ? p->at + CHANGE_WINDOW : end;
+        change_noise_at(x, p->at, points, i, &noise);
+        after = change_level(x + p->at, end - p->at);
+        step = after - noise.level;
+        error = change_error(&noise, end - p->at);
+        t = dist_t_quantile((1 + CHANGE_CONFIDENCE) / 2, noise.freedom);
+        change_place(x + begin, end - begin, noise.level, after, noise.sd, &p->at_low, &p->at_high);
+        p->at_low += begin;
+        p->at_high += begin;
+        p->before = noise.level;
+        p->after = exp(after);
+        p->ratio = exp(step);
+        p->low = exp(step - t * error);
+        p->high = exp(step + t * error);
     }
-    after = change_level(d->x + p->at, end - p->at);
-    step = after - noise.level;
-    error = change_error(&noise, end - p->at);
-    t = dist_t_quantile((1 + CHANGE_CONFIDENCE) / 2, noise.freedom);
-    p->end = p->at;
-    p->before = exp(noise.level);
-    p->after = exp(after);
-    p->ratio = exp(step);
-    p->low = exp(step - t * error);
-    p->high = exp(step + t * error);
-    change_place(d->x + begin, end - begin, noise.level, after, noise.sd, &p->at_low, &p->at_high);
-    p->at_low += begin;
-    p->at_high += begin;
-}
-
-/* The slip between two segments, or the step that explains its values as well. */
-static void describe_slip(const struct segmented *d, size_t i, struct change_point *p)
-{
-    struct change_segment *now = &d->segments[i + 1];
-    size_t next = end_of(d, i + 1), from = d->segments[i].begin, n = 0;
-    double thinned[CHANGE_REACH];
-    struct change_ramp ramp;
-    struct change_ramp_range range;
-
-    /* The values that tell of it: those of the level before it, and up to the next change or to where
-     * it has ended for long; at least those that it was told by. */
-    from = i && p[-1].end > from ? p[-1].end : from;
-    size_t begin = now->begin - from > CHANGE_WINDOW ? now->begin - CHANGE_WINDOW : from;
-    size_t end = next > p->end + CHANGE_WINDOW ? p->end + CHANGE_WINDOW : next;
-
-    if (end - begin < CHANGE_SLIP_FIRST && end <= p->seen)
-        end = p->seen + 1;
-    memcpy(d->x + now->begin, d->raw + now->begin, (end - now->begin) * sizeof(*d->x));
-    /* Long series are told by the means of `thin` values; first: the last value of the first mean. */
-    size_t thin = 1 + (end - begin - 1) / CHANGE_REACH;
-    size_t first = begin + (end - begin) % thin + thin - 1;
-
-    for (size_t at = first + 1 - thin; at + thin <= end; at += thin) {
-        double sum = 0;
-
-        for (size_t k = 0; k < thin; k++)
-            sum += d->x[at + k];
-        thinned[n++] = sum / (double)thin;
-    }
-    /* The last value before the slip is told from those that the change after it leaves. */
-    size_t last = next > p->seen + CHANGE_SHORT ? p->seen - 1
-                  : next > first + CHANGE_SHORT ? next - 1 - CHANGE_SHORT
-                                                : first;
-
-    change_ramp_fit(thinned, n, begin < CHANGE_FIRST ? CHANGE_FIRST : CHANGE_SHORT,
-                    last > first ? (last - first) / thin : 0, &ramp, &range);
-    p->at = now->begin = first + ramp.before * thin + 1;
-    if (range.is_step) {
-        p->kind = CHANGE_STEP;
-        describe_step(d, i, p);
-        return;
-    }
-    p->end = first + ramp.end * thin;
-    p->end = p->end < next ? p->end : next - 1;
-    double a_run = ramp.total / (double)((ramp.end - ramp.before) * thin);
-
-    p->before = exp(ramp.level);
-    p->after = exp(ramp.level + ramp.total);
-    p->ratio = exp(ramp.total);
-    p->low = exp(range.low);
-    p->high = exp(range.high);
-    p->goes_on = range.goes_on;
-    p->a_run = exp(a_run);
-    p->a_run_low = exp(range.run_low / (double)thin);
-    p->a_run_high = exp(range.run_high / (double)thin);
-    p->at_low = first + range.before_low * thin + 1;
-    p->at_high = first + range.before_high * thin + 1;
-    change_straighten(d->x, p->at, p->end + 1, log(p->a_run));
-}
-
-void change_describe(const double *raw, double *x, size_t n, struct change_segment *segments,
-                     size_t n_segments, struct change_point *points)
-{
-    const struct segmented d = {raw, x, n, segments, n_segments};
-
-    for (size_t i = 0; i + 1 < n_segments; i++)
-        (points[i].kind == CHANGE_SLIP ? describe_slip : describe_step)(&d, i, &points[i]);
+    for (size_t i = 0; i < n_points; i++)
+        points[i].before = exp(points[i].before);
 }

@@ -73,74 +73,6 @@ int pick_since(const char *text, time_t now, char *since, size_t len)
     return err ? err : strftime(since, len, "%Y-%m-%dT%H:%M:%SZ", &t) ? 0 : -EINVAL;
 }
 
-/* --- what is left --- */
-
-/* The filters in their order; the first that does not let the case in. */
-enum filter { BY_HOST, BY_SUITE, BY_CASE, BY_SINCE };
-
-static enum filter stopped_by(const struct history_series *s, const struct trend_filter *f,
-                              const char *pattern)
-{
-    const char *only[] = {pattern, NULL};
-
-    return *f->host && strcmp(s->host, f->host)                                       ? BY_HOST
-           : *f->suite && strcmp(s->suite, f->suite)                                  ? BY_SUITE
-           : !only_keeps(only, &(struct only_case){.key = s->key, .label = s->label}) ? BY_CASE
-                                                                                      : BY_SINCE;
-}
-
-/* Which filter leaves no case of a history that was read without them, and what there is instead.
- * `said`: --since as the user wrote it. */
-static void pick_explain(const struct history *whole, const struct trend_filter *filter,
-                         const char *pattern, const char *said, char *error, size_t len)
-{
-    enum filter by = BY_HOST;
-    size_t n = 0; /* cases that the filters before that one let in */
-    const struct history_series *first = NULL;
-    const char *newest = "";
-    char names[512] = "";
-    size_t used = 0;
-
-    /* Those that came furthest: none came through. */
-    for (size_t i = 0; i < whole->n_series; i++) {
-        enum filter own = stopped_by(&whole->series[i], filter, pattern);
-
-        by = own > by ? own : by;
-    }
-    for (size_t i = 0; i < whole->n_series; i++) {
-        const struct history_series *s = &whole->series[i];
-        char name[128];
-
-        if (stopped_by(s, filter, pattern) != by)
-            continue;
-        first = n++ ? first : s;
-        newest = strcmp(s->runs[s->n - 1]->started_utc, newest) > 0 ? s->runs[s->n - 1]->started_utc
-                                                                    : newest;
-        /* "'a', 'b'": hosts or suites, each once */
-        snprintf(name, sizeof(name), "'%.100s'", by == BY_HOST ? s->host : s->suite);
-        if (!strstr(names, name) && used < sizeof(names))
-            used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", used ? ", " : "",
-                                     name);
-    }
-    if (!first)
-        snprintf(error, len,
-                 "no case there: plumb run makes runs, plumb check RUN --update-baseline keeps "
-                 "them");
-    else if (by == BY_HOST || by == BY_SUITE)
-        snprintf(error, len, "no case there: --%s '%s' leaves none; there is %s",
-                 by == BY_HOST ? "host" : "suite", by == BY_HOST ? filter->host : filter->suite,
-                 names);
-    else if (by == BY_CASE)
-        snprintf(error, len,
-                 "no case there: --case '%s' stands in the label or key of none of %zu, such as "
-                 "'%s', '%s'",
-                 pattern, n, first->label, first->key);
-    else
-        snprintf(error, len,
-                 "no case there: --since '%s' leaves none; the newest run that has one began %s",
-                 said, newest);
-}
-
 /* ---- Where the runs lie that plumb history is asked for ---- */
 
 #define FOLDER "results"
@@ -167,7 +99,7 @@ static bool holds_run(const char *path)
 {
     struct run_paths runs = {0};
 
-    history_list_runs(&runs, path);
+    run_folders_in(path, &runs);
     bool holds = runs.n > 0;
     run_paths_release(&runs);
     return holds;
@@ -282,13 +214,11 @@ static void print_help(const struct opts *o)
          "history.db or runs/.\n\n"
          "For each case it names the run at which the level changed, and by how much, and draws "
          "the\n"
-         "series. A slip is a gradual change: it has a first and a last run. After two months of "
-         "runs,\n"
-         "it finds a step of 3 % in noise of 1 % by the 5th run, and a larger one by the 3rd. It "
-         "finds a\n"
-         "slip of 0.3 % a run by the time it has lost 6 %. One outlier is no change. "
-         "docs/history.md\n"
-         "has the method and its limits.\n");
+         "series. After two months of runs, it finds a step of 3 % in noise of 1 % by the 5th run, "
+         "and a\n"
+         "larger one by the 3rd. A level that slips by 0.3 % a run is found by the time it has "
+         "lost 6 %.\n"
+         "One outlier is no change. docs/history.md has the method and its limits.\n");
     opts_help(o, stdout);
     puts("\n"
          "exit: 0 good, with or without changes, 1 see --fail-on-change, 2 usage or no run found, "
@@ -383,6 +313,40 @@ static int settle(struct options *o, char *since, size_t since_len, char *error,
     return 0;
 }
 
+/* What there is where the filters leave no case of a history that was read without them. */
+static void explain_none(const struct history *whole, const struct options *o, char *error,
+                         size_t len)
+{
+    const char *const filters[][2] = {
+        {"host", o->host}, {"suite", o->suite}, {"case", o->pattern}, {"since", o->since}};
+    const struct history_series *newest = NULL;
+    size_t used = 0;
+
+    for (size_t i = 0; i < whole->n_series; i++) {
+        const struct history_series *s = &whole->series[i];
+
+        if (!newest ||
+            strcmp(s->runs[s->n - 1]->started_utc, newest->runs[newest->n - 1]->started_utc) > 0)
+            newest = s;
+    }
+    if (!newest) {
+        snprintf(error, len,
+                 "no case there: plumb run makes runs, plumb check RUN --update-baseline keeps "
+                 "them");
+        return;
+    }
+    used = (size_t)snprintf(error, len, "no case there: ");
+    for (size_t i = 0; i < sizeof(filters) / sizeof(*filters) && used < len / 2; i++)
+        if (filters[i][1])
+            used += (size_t)snprintf(error + used, len - used, "--%s '%.100s' ", filters[i][0],
+                                     filters[i][1]);
+    snprintf(
+        error + used, len - used,
+        "leaves none of %zu, such as '%s' of host '%s' and suite '%s', whose last run began %s",
+        whole->n_series, newest->label, newest->host, newest->suite,
+        newest->runs[newest->n - 1]->started_utc);
+}
+
 static int run_from(const struct pick_source *s, const struct options *options, const char *since,
                     int *status, char *error, size_t len)
 {
@@ -405,7 +369,7 @@ static int run_from(const struct pick_source *s, const struct options *options, 
 
         if (!err) {
             err = -ENOENT;
-            pick_explain(&whole, &filter, options->pattern, options->since, error, len);
+            explain_none(&whole, options, error, len);
         }
         history_release(&whole);
     }

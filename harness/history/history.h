@@ -19,46 +19,36 @@
  * The series is gone through in time order, as somebody would who looks at it after every run.
  * After each run the newest values are held against the level before them; where the test says that
  * the level moved, the place of the step is where the energy distance of the two sides is largest,
- * as in E-divisive (Matteson and James 2014, doi:10.1080/01621459.2013.849605). A level that is
- * left by a line is a slip. What was told once is never taken back: a series has as many points as
- * its beginning, told by the same values, and perhaps more, so that false alarms can be bounded per
- * run added. Whether a point is a step or a slip, where a slip runs, and all sizes are by all the
- * values that there are. The method and what it finds is in docs/history.md.
+ * as in E-divisive (Matteson and James 2014, doi:10.1080/01621459.2013.849605). What was told once
+ * is never taken back: a series has as many points as its beginning, told by the same values, and
+ * perhaps more, so that false alarms can be bounded per run added. All sizes are by all the values
+ * that there are. A level that slips, a little with every run, is told as steps. The method and what
+ * it finds is in docs/history.md.
  */
 
-enum change_kind { CHANGE_STEP, CHANGE_SLIP };
-
 struct change_point {
-    enum change_kind kind;
-    size_t at;              /* index of the first value of the new level, or of the slip */
-    size_t end;             /* of the last value of the slip; of a step: at */
-    size_t seen;            /* index of the value with which it could be told: at + 2 or more */
-    double before, after;   /* levels, in the unit of the values; after: at the end of the slip */
-    double ratio;           /* after / before */
-    double low, high;       /* interval of the ratio, 95 % */
+    size_t at;            /* index of the first value of the new level */
+    size_t seen;          /* index of the value with which it could be told: at + 2 or more */
+    double before, after; /* levels, in the unit of the values; while it is searched, logarithms */
+    double ratio;         /* after / before */
+    double low, high;     /* interval of the ratio, 95 % */
     size_t at_low, at_high; /* it may begin anywhere between these, with 95 % */
     double p;               /* of the change, allowing for the search */
-    /* Of a slip alone: */
-    bool goes_on; /* it may run on still: its end is the last value before the next change */
-    double a_run; /* ratio from value to value */
-    double a_run_low, a_run_high; /* its interval, 95 % */
 };
 
 /* False alarms per case and run added: under 1 a year of nightly runs for 100 cases,
  * 1 / (365 * 100). */
-#define CHANGE_LEVEL      2.5e-5
-#define CHANGE_LEAST      0.005 /* steps smaller than this are not told, */
-#define CHANGE_LEAST_SLIP 0.02  /* nor slips that do not surely lose or gain more */
-#define CHANGE_SHORT      3     /* values of the new level before a step can be told */
-#define CHANGE_FIRST      8     /* values before the first step can be told */
+#define CHANGE_LEVEL 2.5e-5
+#define CHANGE_LEAST 0.005 /* steps smaller than this are not told */
+#define CHANGE_SHORT 3     /* values of the new level before a step can be told */
+#define CHANGE_FIRST 8     /* values before the first step can be told */
 
 /* n values above 0 in time order (NaN: a run without this case, left out). *points is the caller's
  * to free, in order; NULL where there are none. 0 or -EDOM (a value is 0, below, or infinite). */
 int change_points(const double *values, size_t n, struct change_point **points, size_t *n_points);
 
-/* What the values of a series say of its noise and of a change in it (change_noise.c), and of a
- * slip (change_slip.c): what the search for changes (change.c) stands on. All values are
- * logarithms. */
+/* What the values of a series say of its noise and of a change in it (change_noise.c): what the
+ * search for changes (change.c) stands on. All values are logarithms. */
 
 #define CHANGE_WINDOW 60   /* values before a step that tell level and noise */
 #define CHANGE_MEMORY 240  /* those that tell what noise can do: correlation, stray values */
@@ -68,23 +58,6 @@ int change_points(const double *values, size_t n, struct change_point **points, 
 
 #define CHANGE_CLIPPED    0.9377 /* variance of a standard normal clipped at CHANGE_CLIP */
 #define CHANGE_CONFIDENCE 0.95
-/* What one fit explains more than another, in variances of a value as the noise's correlation makes
- * them count, to be the better one; a slip has two ends where a step has one. */
-#define CHANGE_BETTER     4
-#define CHANGE_REACH      730 /* values that a slip is told by at most */
-#define CHANGE_SLIP_SHORT 5   /* values of a slip before it can be told */
-#define CHANGE_SLIP_FIRST 16  /* values in which one can be told */
-
-/* A piece of the series that begins with a change. */
-struct change_segment {
-    size_t begin;
-    double level; /* of its last CHANGE_WINDOW values */
-    bool up;      /* the change that it begins with */
-};
-
-/* x[at..end) lie on a line, and the values after them on the level that it leads to: there they are
- * moved. */
-void change_straighten(double *x, size_t at, size_t end, double slope);
 
 /* What the values before a place say of the noise there. */
 struct change_noise {
@@ -99,13 +72,9 @@ struct change_noise {
 
 void change_sort(double *x, size_t n);
 
-/* How much correlation makes a mean of many values less sure: its variance is so many times that of
- * independent ones. */
-double change_growth(const double *rest, size_t n);
-
-/* The noise before place `at`. The last segment holds the place; earlier ones lend their distances
- * from their own levels, so that a new level need not learn the noise anew. */
-void change_noise_at(const double *x, size_t at, const struct change_segment *segments, size_t n,
+/* The noise before place `at`. The values from the last point on tell the level; earlier ones lend
+ * their distances from their own levels, so that a new level need not learn the noise anew. */
+void change_noise_at(const double *x, size_t at, const struct change_point *points, size_t n_points,
                      struct change_noise *noise);
 
 /* The mean of n ascending values, each no further from their median than `reach`. */
@@ -120,65 +89,8 @@ double change_error(const struct change_noise *noise, size_t k);
  * probability, from the cut between old and new level that speaks most against it. */
 double change_chance(const struct change_noise *noise, const double *sorted, size_t k);
 
-/* Does a straight line through x, the level's values and k new ones, explain as much as the share
- * of what the step explains? Values count as they lie around the levels, clipped. */
-bool change_is_slope(const struct change_noise *noise, const double *x, size_t k, double step,
-                     double share);
-
-/* A level up to value `before`, a line to value `end`, and a level from there on. */
-struct change_ramp {
-    size_t before, end;
-    double level, total; /* the first level; from there to the second */
-    double left;         /* the sum of squares that it does not explain */
-    double spread;       /* the variance of total is that of a value over this */
-};
-
-/* What else explains the values, with 95 %. */
-struct change_ramp_range {
-    double low, high;         /* of total */
-    double run_low, run_high; /* of total from value to value */
-    size_t before_low, before_high;
-    bool goes_on; /* the line may run to the last value */
-    bool is_step; /* a step explains them as well */
-};
-
-/* The ramp that explains n <= CHANGE_REACH values best, its `before` at most b_most; where it may
- * run to the last value it does. A step that explains them as well takes its place, if it has
- * `head` values before it. */
-void change_ramp_fit(const double *x, size_t n, size_t head, size_t b_most,
-                     struct change_ramp *ramp, struct change_ramp_range *range);
-
-/* Of values of which those far from their neighbours count as so far out: sums, of the first i, of
- * what they are above the first, and of that times the index. */
-struct change_sums {
-    size_t n;
-    double first, square, plain[CHANGE_REACH + 1], indexed[CHANGE_REACH + 1];
-};
-
-/* A level that is left by a line, which runs to the newest value. */
-struct change_slip {
-    struct change_ramp line;
-    double variance;       /* of a value, as it counts in a mean of many */
-    double error, freedom; /* of line.total */
-    struct change_sums sums;
-};
-
-/* At a glance: did the newest values leave the first by so much? */
-bool change_slip_may_be(const double *x, size_t n, double least);
-/* The slip that explains x[0..n) best, CHANGE_SLIP_FIRST <= n <= CHANGE_REACH. */
-void change_slip_fit(const double *x, size_t n, struct change_slip *slip);
-/* What it explains more than the best step, in variances. */
-double change_slip_over_step(const struct change_slip *slip);
-/* How far apart the moving means of the level before it lay. */
-double change_slip_past(const struct change_slip *slip);
-/* Does a straight line explain x[0..n) but for so much of the sum of squares? 0, or how many of the
- * newest values lie on a level of their own. */
-size_t change_slip_off(const double *x, size_t n, double least);
-
-/* Fills the points, of which kind, at, seen and p are known, from the values around them. x is raw
- * where no slip is. */
-void change_describe(const double *raw, double *x, size_t n, struct change_segment *segments,
-                     size_t n_segments, struct change_point *points);
+/* Fills the points, of which at, seen and p are known, from the values around them. */
+void change_describe(const double *x, size_t n, struct change_point *points, size_t n_points);
 
 /* The split of x[0..n) with at least `head` and `tail` values on its sides that has the largest
  * energy distance. */
@@ -186,19 +98,16 @@ size_t change_split(const double *x, size_t n, size_t head, size_t tail);
 
 /* The cases of a history with their change points; what the writers of plumb history stand on. */
 
-/* What differs between a run and the one before it that has a value (of a slip: its last run, and
- * the one before its first), by harness/compare/pairs.h and by what the case's rows tell. */
+/* What differs between a run and the one before it that has a value, by harness/compare/pairs.h and
+ * by what the case's rows tell. */
 struct trend_differ {
-    enum change_kind kind;
     size_t at, before; /* indices of the runs; before is SIZE_MAX where there is none */
     const struct machine_difference *all; /* a: before */
     size_t n, n_near;                     /* the first n_near may weigh on the case */
-    /* what the rows tell otherwise of both, but not from that run on alone: "address, isa"; "" */
-    const char *unsteady;
 };
 
 /* The run of a step first, then those near it with which the level may have moved, too, where
- * anything differs there. Of a slip one: no run of it is the cause. */
+ * anything differs there. */
 struct trend_step {
     struct trend_differ *all;
     size_t n;
@@ -274,7 +183,7 @@ double trend_level(const struct trend *t, size_t segment);
 size_t trends_remarks(const struct trends *t, const char **remarks);
 
 /* "worse: -3.1 % (-3.8 to -2.4 %), 12.41 to 12.02 GB/s, from run quick-20250214 (...); could be
- * detected 2 runs later, with that of 2025-02-16"; of a slip also what it is a run, and its end. */
+ * detected 2 runs later, with that of 2025-02-16". */
 const char *trend_change_text(struct pool *pool, const struct trend *t, size_t point);
 
 /* "kernel: 6.1.0 to 6.1.2; CPU governor: ..."; at most `most` of them, and how many more. "": none.

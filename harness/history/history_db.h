@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The history of runs, in one SQLite file (results/history.db): what each case's value was in each
- * run, its spread, and what the run was. Made on first use; safe with several writers at once (WAL
- * where the file system has it, a busy wait, one transaction a run); a writer that is killed leaves
- * no half of a run. WAL is taken on file systems of this machine alone: over a network it would
- * damage the file. The run folders may be deleted afterwards.
+ * run, its spread, and what the run was. Made on first use; safe with several writers at once (a
+ * busy wait, one transaction a run); a writer that is killed leaves no half of a run. The run
+ * folders may be deleted afterwards.
  *
  * Of some runs of a machine and suite (HISTORY_WHOLE_RUNS) the rows themselves are kept, too, so
  * that later runs can be held against them as against their folders, with everything that makes
@@ -182,9 +181,6 @@ struct history {
  */
 int history_db_read(struct history_db *db, const char *host, const char *suite,
                     const char *const *only, struct history *h, char *error, size_t len);
-/* The paths of a run folder, or of those in a folder of them, in the order of their names; none is
- * read. 0 or -errno. */
-int history_list_runs(struct run_paths *runs, const char *path);
 /* The same of a folder of run folders, by a database in memory. A run that is damaged, or cannot be
  * read, is left out and told in h->left_out; where none can be, -EBADMSG: h->left_out says why of
  * each. */
@@ -219,7 +215,7 @@ json_t *history_acceptance_json(struct pool *pool, const struct history_acceptan
 /* In $TMPDIR, else /tmp. *folder is the caller's, for scratch_remove(). 0; -errno with error set:
  * *folder is NULL. */
 int scratch_make(char **folder, char *error, size_t len);
-/* With all that lies in it; NULL is let be. Where this process ends before, the folder goes, too. */
+/* With all that lies in it; NULL is let be. */
 void scratch_remove(char *folder);
 
 /* ---- What the files of the SQLite history share; nobody else uses it ---- */

@@ -1,52 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A history out of run folders, by a database in memory: see history_db.h. */
-#include <dirent.h>
 #include <errno.h>
 #include <ftw.h>
-#include <signal.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/alloc.h"
 #include "harness/compare/pairs.h"
 #include "harness/history/history_db.h"
 #include "harness/plan/plan.h"
-
-static bool is_run(const char *path)
-{
-    char *file = xasprintf("%s/run.json", path);
-    bool found = !access(file, F_OK);
-
-    free(file);
-    return found;
-}
-
-int history_list_runs(struct run_paths *runs, const char *path)
-{
-    struct dirent **names = NULL;
-    int n = is_run(path) ? 0 : scandir(path, &names, NULL, alphasort);
-
-    if (n < 0)
-        return -errno;
-    if (!names)
-        *ARRAY_ADD(runs->all, runs->n) = xstrdup(path);
-    for (int i = 0; i < n; i++) {
-        char *inner = xasprintf("%s/%s", path, names[i]->d_name);
-
-        if (names[i]->d_name[0] != '.' && is_run(inner))
-            *ARRAY_ADD(runs->all, runs->n) = inner;
-        else
-            free(inner);
-        free(names[i]);
-    }
-    free(names);
-    return 0;
-}
 
 int history_read_folders(const char *const *paths, size_t n, const char *const *only,
                          struct history *h, char *error, size_t len)
@@ -59,7 +23,7 @@ int history_read_folders(const char *const *paths, size_t n, const char *const *
 
     *h = (struct history){0};
     for (size_t i = 0; !err && i < n; i++) {
-        err = history_list_runs(&runs, paths[i]);
+        err = run_folders_in(paths[i], &runs);
         if (err)
             snprintf(error, len, "cannot read '%s': %s", paths[i], strerror(-err));
     }
@@ -117,11 +81,6 @@ void history_choice_release(struct history_choice *choice)
 
 /* ---- A folder for the while ---- */
 
-struct scratch {
-    pid_t keeper;
-    char path[4096];
-};
-
 static int unlink_one(const char *path, const struct stat *st, int type, struct FTW *at)
 {
     (void)st;
@@ -130,53 +89,25 @@ static int unlink_one(const char *path, const struct stat *st, int type, struct 
     return remove(path);
 }
 
-/* A process that removes the folder where this one ends before it has done so, even if it is killed. */
-static pid_t start_keeper(const char *path)
-{
-    pid_t own = getpid(), keeper = fork();
-    sigset_t all;
-
-    if (keeper)
-        return keeper;
-    sigfillset(&all);
-    sigprocmask(SIG_SETMASK, &all, NULL);
-    setsid();
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
-    while (getppid() == own)
-        sigwaitinfo(&all, NULL);
-    nftw(path, unlink_one, 8, FTW_DEPTH | FTW_PHYS);
-    _exit(0);
-}
-
 int scratch_make(char **folder, char *error, size_t len)
 {
     const char *root = getenv("TMPDIR");
-    struct scratch *s = xcalloc(1, sizeof(*s));
 
-    *folder = NULL;
-    snprintf(s->path, sizeof(s->path), "%s/plumb-history-XXXXXX", root && *root ? root : "/tmp");
-    if (mkdtemp(s->path)) {
-        s->keeper = start_keeper(s->path);
-        *folder = s->path;
+    *folder = xasprintf("%s/plumb-history-XXXXXX", root && *root ? root : "/tmp");
+    if (mkdtemp(*folder))
         return 0;
-    }
     int err = -errno;
+
     snprintf(error, len, "cannot make a folder '%s': %s: set TMPDIR to one that can be written",
-             s->path, strerror(-err));
-    free(s);
+             *folder, strerror(-err));
+    free(*folder);
+    *folder = NULL;
     return err;
 }
 
 void scratch_remove(char *folder)
 {
-    struct scratch *s = folder ? (void *)(folder - offsetof(struct scratch, path)) : NULL;
-
-    if (!s)
-        return;
-    nftw(folder, unlink_one, 8, FTW_DEPTH | FTW_PHYS);
-    if (s->keeper > 0) {
-        kill(s->keeper, SIGKILL);
-        waitpid(s->keeper, NULL, 0);
-    }
-    free(s);
+    if (folder)
+        nftw(folder, unlink_one, 8, FTW_DEPTH | FTW_PHYS);
+    free(folder);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The history in SQLite: the file, its schema, its journal. See history_db.h. */
+/* The history in SQLite: the file and its schema. See history_db.h. */
 #include <errno.h>
 #include <math.h>
 #include <sqlite3.h>
@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "core/alloc.h"
@@ -167,42 +166,6 @@ static int64_t history_number(struct history_db *db, const char *sql, int64_t ot
     return other;
 }
 
-/* WAL needs memory that all who have the file open share, which no file system of a network gives.
- */
-static bool is_local(const char *path)
-{
-    static const unsigned long local[] = {0xEF53,     /* ext2 to ext4 */
-                                          0x58465342, /* XFS */
-                                          0x9123683E, /* Btrfs */
-                                          0x01021994, /* tmpfs */
-                                          0x794C7630, /* overlayfs */
-                                          0x2FC12FC1, /* ZFS */
-                                          0xF2F52010, /* F2FS */
-                                          0xCA451A4E /* bcachefs */};
-    struct statfs fs;
-
-    if (statfs(path, &fs))
-        return false;
-    for (size_t i = 0; i < sizeof(local) / sizeof(*local); i++)
-        if ((unsigned long)fs.f_type == local[i])
-            return true;
-    return false;
-}
-
-/* A change of journal does not wait for others by itself. Where it does not come to pass the old
- * one serves. */
-static void choose_journal(struct history_db *db)
-{
-    const char *sql =
-        is_local(db->path) ? "PRAGMA journal_mode = WAL" : "PRAGMA journal_mode = DELETE";
-
-    for (int try = 0; try < 100; try++) {
-        if (history_execute(db, sql, "") != SQLITE_BUSY)
-            return;
-        sqlite3_sleep(10);
-    }
-}
-
 static int64_t schema_of(struct history_db *db)
 {
     return history_number(db, "PRAGMA user_version", -1);
@@ -237,9 +200,6 @@ static int settle(struct history_db *db, bool create, char *error, size_t len)
         return history_sqlite_error(db, "open the history", error, len);
     if (!things && !schema_of(db) && !create)
         return refuse(-ENOENT, error, len, "'%s' holds no history yet", db->path);
-    if (sqlite3_db_readonly(db->sqlite, "main") != 1 &&
-        (!things || history_number(db, "PRAGMA application_id", 0) == HISTORY_APPLICATION))
-        choose_journal(db);
     if (history_number(db, count, -1) == 0 && !schema_of(db))
         err = make_schema(db, error, len);
     if (err)
@@ -259,40 +219,6 @@ static int settle(struct history_db *db, bool create, char *error, size_t len)
             "another file",
             db->path, (long long)version, HISTORY_SCHEMA);
     return 0;
-}
-
-static int open_file(struct history_db *db, const char *name, int flags, int busy_ms)
-{
-    sqlite3_close(db->sqlite);
-    db->sqlite = NULL;
-    int code = sqlite3_open_v2(name, &db->sqlite, flags | SQLITE_OPEN_NOMUTEX, NULL);
-
-    if (db->sqlite) {
-        sqlite3_extended_result_codes(db->sqlite, 0);
-        sqlite3_busy_timeout(db->sqlite, busy_ms);
-    }
-    return code;
-}
-
-/* A history in WAL cannot be read where no file can be made beside it, unless it is known that
- * nobody writes: then, when no log lies beside it, it is all in the one file. */
-static bool open_unchanging(struct history_db *db)
-{
-    char *log = xasprintf("%s-wal", db->path);
-    struct stat st;
-    bool good = stat(log, &st) || !st.st_size;
-
-    if (good) {
-        char *uri = xcalloc(3 * strlen(db->path) + 32, 1), *out = uri + sprintf(uri, "file:");
-
-        for (const char *c = db->path; *c; c++)
-            out += sprintf(out, strchr("%?#", *c) ? "%%%02X" : "%c", (unsigned char)*c);
-        strcpy(out, "?immutable=1");
-        good = open_file(db, uri, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, 0) == SQLITE_OK;
-        free(uri);
-    }
-    free(log);
-    return good;
 }
 
 /* A folder that is not there is a path that was mistyped, but for the one that plumb run makes,
@@ -325,13 +251,13 @@ static int open_all(struct history_db *db, bool create, int busy_ms, char *error
         return err;
     if (!create && stat(db->path, &st) && errno == ENOENT)
         return refuse(-ENOENT, error, len, "there is no history '%s'", db->path);
-    if (open_file(db, db->path, SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0),
-                  busy_ms) != SQLITE_OK)
+    if (sqlite3_open_v2(db->path, &db->sqlite,
+                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX |
+                            (create ? SQLITE_OPEN_CREATE : 0),
+                        NULL) != SQLITE_OK)
         return history_sqlite_error(db, "open the history", error, len);
-    err = settle(db, create, error, len);
-    if (err == -EACCES && !create && open_unchanging(db))
-        err = settle(db, create, error, len);
-    return err;
+    sqlite3_busy_timeout(db->sqlite, busy_ms);
+    return settle(db, create, error, len);
 }
 
 static struct history_db *open_as(const char *path, bool create, int busy_ms, bool in_memory,

@@ -134,22 +134,6 @@ static size_t add_outcomes(struct pool *pool, const struct around *o,
     return n;
 }
 
-/* The names that differ and have not moved. The lists are in one order: launches' values are
- * sorted. */
-static const char *unsteady_of(struct pool *pool, const struct around *o)
-{
-    const char *name, *names = "";
-    const json_t *value;
-
-    json_object_foreach (o->before, name, value)
-        if (!json_equal(value, json_object_get(o->after, name)) && !has_moved(o, name))
-            names = pool_join(pool, names, ", ", pool_text(pool, "%s", name));
-    json_object_foreach (o->after, name, value)
-        if (!json_object_get(o->before, name))
-            names = pool_join(pool, names, ", ", pool_text(pool, "%s", name));
-    return names;
-}
-
 /* --- both, at one place --- */
 
 #define BACK SIZE_MAX /* a step to the run before */
@@ -166,7 +150,7 @@ static size_t next_value(const struct trend *t, size_t at, size_t by)
 static void differ_at(struct trends *all, const struct trend *t, size_t before, size_t at,
                       struct trend_differ *d)
 {
-    *d = (struct trend_differ){.at = at, .before = before, .unsteady = ""};
+    *d = (struct trend_differ){.at = at, .before = before};
     if (before == SIZE_MAX)
         return;
     const struct around o = {.earlier = outcomes_at(t, next_value(t, before, BACK)),
@@ -188,7 +172,6 @@ static void differ_at(struct trends *all, const struct trend *t, size_t before, 
         d->n_near = near ? d->n : d->n_near;
     }
     d->all = list;
-    d->unsteady = unsteady_of(pool, &o);
     json_decref(o.earlier);
     json_decref(o.before);
     json_decref(o.after);
@@ -218,23 +201,13 @@ const char *trend_differ_sentence(struct pool *pool, const struct trend *t,
 {
     /* The run that differs. */
     const struct history_run *which = t->runs[d->at];
-    const char *run = d->kind == CHANGE_SLIP ? pool_text(pool, "its last run, %s (%.10s),",
-                                                         which->name, which->started_utc)
-                      : named                ? "it"
-                              : pool_text(pool, "%s (%.10s), with which it may have been, too,",
-                                          which->name, which->started_utc);
-    const char *other = d->kind == CHANGE_SLIP ? "the last one before the slip" : "the run before";
+    const char *run = named ? "it"
+                            : pool_text(pool, "%s (%.10s), with which it may have been, too,",
+                                        which->name, which->started_utc);
     const char *list = trend_differ_text(pool, d, TREND_DIFFER_SHOWN);
 
-    return pool_text(
-        pool, "%s differs from %s by %s", run, other,
-        d->n ? list
-        : *d->unsteady
-            ? pool_text(pool,
-                        "nothing that run.json tells; of what the rows tell, %s differs, but in "
-                        "some launches alone, or between other runs, too",
-                        d->unsteady)
-            : "nothing that run.json or the rows tell");
+    return pool_text(pool, "%s differs from the run before by %s", run,
+                     d->n ? list : "nothing that run.json or the rows tell");
 }
 
 #define RUNS_BEFORE 3 /* of a change that began before --since: they are shown with it */
@@ -247,9 +220,7 @@ static void cut_before(struct trend *t, const char *since)
 
     while (begin < t->n && strcmp(t->runs[begin]->started_utc, since) < 0)
         begin++;
-    while (first < t->n_points &&
-           !(strcmp(t->runs[t->points[first].seen]->started_utc, since) >= 0 ||
-             strcmp(t->runs[t->points[first].end]->started_utc, since) >= 0))
+    while (first < t->n_points && strcmp(t->runs[t->points[first].seen]->started_utc, since) < 0)
         first++;
     if (first < t->n_points) {
         size_t low = t->points[first].at_low < t->points[first].at ? t->points[first].at_low
@@ -257,15 +228,15 @@ static void cut_before(struct trend *t, const char *since)
         size_t shown = low > RUNS_BEFORE ? low - RUNS_BEFORE : 0;
 
         begin = shown < begin ? shown : begin;
-        if (first && begin < t->points[first - 1].end)
-            begin = t->points[first - 1].end < low ? t->points[first - 1].end : low;
+        if (first && begin < t->points[first - 1].at)
+            begin = t->points[first - 1].at < low ? t->points[first - 1].at : low;
     }
     t->n_points -= first;
     if (first)
         memmove(t->points, t->points + first, t->n_points * sizeof(*t->points));
     for (size_t i = 0; i < t->n_points; i++) {
         struct change_point *p = &t->points[i];
-        size_t *places[] = {&p->at, &p->end, &p->seen, &p->at_low, &p->at_high};
+        size_t *places[] = {&p->at, &p->seen, &p->at_low, &p->at_high};
 
         for (size_t k = 0; k < sizeof(places) / sizeof(*places); k++)
             *places[k] -= *places[k] < begin ? *places[k] : begin;
@@ -286,9 +257,8 @@ static void fill_step(struct trends *all, const struct trend *t, const struct ch
     size_t low = p->at_low < high ? p->at_low : high;
 
     step->all = pool_alloc(&all->history->pool, high - low + 2, sizeof(*step->all));
-    differ_at(all, t, next_value(t, p->at, BACK), p->end, &step->all[step->n++]);
-    step->all[0].kind = p->kind;
-    for (size_t i = low; p->kind == CHANGE_STEP && i <= high; i++) {
+    differ_at(all, t, next_value(t, p->at, BACK), p->at, &step->all[step->n++]);
+    for (size_t i = low; i <= high; i++) {
         if (i == p->at || isnan(t->values[i]))
             continue;
         differ_at(all, t, next_value(t, i, BACK), i, &step->all[step->n]);

@@ -13,6 +13,7 @@
 #include "core/text.h"
 #include "harness/compare/pairs.h"
 #include "harness/document/document.h"
+#include "harness/document/html.h"
 #include "harness/history/history.h"
 #include "harness/report/assets.h"
 #include "harness/report/show.h"
@@ -50,21 +51,12 @@ static double *places(struct pool *pool, const struct trend *t)
     return x;
 }
 
-static struct plot_point *draw(struct plot_point *to, double x_begin, double begin, double x_end,
-                               double end)
-{
-    *to++ = (struct plot_point){x_begin, begin, NOT_TAKEN, NOT_TAKEN};
-    *to++ = (struct plot_point){x_end, end, NOT_TAKEN, NOT_TAKEN};
-    *to++ = (struct plot_point){x_end, NAN, NOT_TAKEN, NOT_TAKEN};
-    return to;
-}
-
 /* The lines: runs, levels, and runs that say nothing of this machine, which are hollow. */
 static void add_lines(struct pool *pool, const struct trend *t, const double *x,
                       struct plot_line *lines)
 {
     struct plot_point *runs = pool_alloc(pool, 2 * t->n, sizeof(*runs));
-    struct plot_point *levels = pool_alloc(pool, 6 * (t->n_points + 1), sizeof(*levels));
+    struct plot_point *levels = pool_alloc(pool, 3 * (t->n_points + 1), sizeof(*levels));
     struct plot_point *taken = pool_alloc(pool, t->n, sizeof(*taken)), *next = levels;
 
     lines[0] = (struct plot_line){.label = "runs", .points = runs, .apart = t->n <= DENSE};
@@ -80,15 +72,15 @@ static void add_lines(struct pool *pool, const struct trend *t, const double *x,
         if (!isnan(t->taken[i]))
             taken[lines[2].n++] = (struct plot_point){x[i], t->taken[i], NOT_TAKEN, NOT_TAKEN};
     }
-    /* Two ends a segment, and a gap behind it; a slip leads to the level behind it. */
+    /* Two ends a segment, and a gap behind it. */
     for (size_t s = 0; s <= t->n_points; s++) {
-        const struct change_point *p = s ? &t->points[s - 1] : NULL;
-        size_t begin = p ? p->end : 0, end = s < t->n_points ? t->points[s].at - 1 : t->n - 1;
+        size_t begin = s ? t->points[s - 1].at : 0,
+               end = s < t->n_points ? t->points[s].at - 1 : t->n - 1;
         double level = trend_level(t, s);
 
-        if (p && p->kind == CHANGE_SLIP)
-            next = draw(next, x[p->at - 1], p->before, x[p->end], p->after);
-        next = draw(next, x[begin < end ? begin : end], level, x[end], level);
+        *next++ = (struct plot_point){x[begin < end ? begin : end], level, NOT_TAKEN, NOT_TAKEN};
+        *next++ = (struct plot_point){x[end], level, NOT_TAKEN, NOT_TAKEN};
+        *next++ = (struct plot_point){x[end], NAN, NOT_TAKEN, NOT_TAKEN};
     }
     lines[1].n = (size_t)(next - levels);
 }
@@ -126,7 +118,7 @@ static void make_plot(struct pool *pool, const struct trend *t, size_t number, s
         /* Month and day: there is little room, and the axis has the year. */
         marks[i] = (struct plot_mark){
             .at = x[p->at],
-            .to = x[p->end],
+            .to = x[p->at],
             .label = pool_text(pool, "%.5s: %+.1f %%", date, 100 * (p->ratio - 1)),
             .brief = pool_text(pool, "%+.1f %%", 100 * (p->ratio - 1)),
         };
@@ -158,24 +150,16 @@ static void make_plot(struct pool *pool, const struct trend *t, size_t number, s
 const char *trend_change_text(struct pool *pool, const struct trend *t, size_t point)
 {
     const struct change_point *p = &t->points[point];
-    const struct history_run *at = t->runs[p->at], *end = t->runs[p->end];
-    bool slip = p->kind == CHANGE_SLIP;
-    const char *text = pool_text(pool, "%s%s: %+.1f %% (%+.1f to %+.1f %%), %.4g to %.4g %s",
-                                 trend_is_worse(t, p) ? "worse" : "better", slip ? ", a slip" : "",
-                                 100 * (p->ratio - 1), 100 * (p->low - 1), 100 * (p->high - 1),
-                                 p->before, p->after, t->series->unit);
+    const struct history_run *at = t->runs[p->at];
+    const char *text = pool_text(
+        pool, "%s: %+.1f %% (%+.1f to %+.1f %%), %.4g to %.4g %s, from run %s (%s, plumb %s%s%s)",
+        trend_is_worse(t, p) ? "worse" : "better", 100 * (p->ratio - 1), 100 * (p->low - 1),
+        100 * (p->high - 1), p->before, p->after, t->series->unit, at->name, at->started_utc,
+        at->version, *at->commit ? " " : "", at->commit);
 
-    if (slip)
-        text = pool_text(pool, "%s, %+.2g %% a run (%+.2g to %+.2g %%)", text, 100 * (p->a_run - 1),
-                         100 * (p->a_run_low - 1), 100 * (p->a_run_high - 1));
-    text = pool_text(pool, "%s, from run %s (%s, plumb %s%s%s)", text, at->name, at->started_utc,
-                     at->version, *at->commit ? " " : "", at->commit);
     if (p->at_low < p->at_high)
         text = pool_text(pool, "%s, or a run near it, %.10s to %.10s", text,
                          t->runs[p->at_low]->started_utc, t->runs[p->at_high]->started_utc);
-    if (slip)
-        text = pool_text(pool, "%s, to run %s (%s)%s", text, end->name, end->started_utc,
-                         p->goes_on ? ", and may go on" : "");
     return pool_text(pool, "%s; could be detected %zu runs later, with that of %.10s", text,
                      p->seen - p->at, t->runs[p->seen]->started_utc);
 }
@@ -405,18 +389,7 @@ int trends_html(const char *path, const struct trends *t, bool all, char *error,
     int err = out ? 0 : -errno;
 
     if (out) {
-        fputs("<!doctype html>\n<html lang='en'>\n<head>\n<meta charset='utf-8'>\n"
-              "<meta name='viewport' content='width=device-width, initial-scale=1'>\n"
-              "<meta name='color-scheme' content='light dark'>\n"
-              "<meta http-equiv='Content-Security-Policy' content=\"default-src 'none'; style-src "
-              "'unsafe-inline'; img-src data:\">\n<link rel='icon' href='data:,'>\n"
-              "<title>Plumbline history</title>\n<style>\n",
-              out);
-        fputs(asset_style, out);
-        fputs(document_style, out);
-        fputs(
-            "</style>\n</head>\n<body>\n<header>\n<h1>Plumbline history</h1>\n</header>\n<main>\n",
-            out);
+        html_page_begin(out, "Plumbline history", NULL, asset_style);
         document_write_html(shown.d, out);
         fputs("</main>\n<footer>Made by plumb " PLUMB_VERSION
               ". This page holds all that it shows.</footer>\n</body>\n</html>\n",

@@ -12,7 +12,7 @@
 #define JSON_SCHEMA 2
 
 #define CASE_FIELDS   6
-#define CHANGE_FIELDS 27
+#define CHANGE_FIELDS 19
 
 static void case_fields(const struct history_series *s, struct record_field *fields)
 {
@@ -23,17 +23,14 @@ static void case_fields(const struct history_series *s, struct record_field *fie
     memcpy(fields, all, sizeof(all));
 }
 
-/* What only a slip has is missing of a step. */
 static void change_fields(struct pool *pool, const struct trend *t, size_t point,
                           struct record_field *fields)
 {
     const struct change_point *p = &t->points[point];
     const struct history_run *at = t->runs[p->at], *early = t->runs[p->at_low],
                              *late = t->runs[p->at_high], *seen = t->runs[p->seen];
-    bool slip = p->kind == CHANGE_SLIP;
     const struct record_field all[CHANGE_FIELDS] = {
         record_text("direction", trend_is_worse(t, p) ? "worse" : "better"),
-        record_text("kind", slip ? "slip" : "step"),
         record_text("run", at->name),
         record_text("started_utc", at->started_utc),
         record_text("version", at->version),
@@ -52,13 +49,6 @@ static void change_fields(struct pool *pool, const struct trend *t, size_t point
         record_number("ratio_high", p->high),
         record_number("p", p->p),
         record_text("differences", trend_differ_text(pool, &t->steps[point].all[0], SIZE_MAX)),
-        record_text("end_run", slip ? t->runs[p->end]->name : NULL),
-        record_text("end_utc", slip ? t->runs[p->end]->started_utc : NULL),
-        slip ? record_yes("goes_on", p->goes_on) : record_missing("goes_on"),
-        slip ? record_count("slip_runs", p->end - p->at + 1) : record_missing("slip_runs"),
-        record_number("ratio_a_run", slip ? p->a_run : NAN),
-        record_number("ratio_a_run_low", slip ? p->a_run_low : NAN),
-        record_number("ratio_a_run_high", slip ? p->a_run_high : NAN),
     };
 
     memcpy(fields, all, sizeof(all));
@@ -98,8 +88,7 @@ static json_t *change_json(struct pool *pool, const struct trend *t, size_t poin
         bool known = d->before != SIZE_MAX;
         const struct record_field of[] = {
             record_text("run", t->runs[d->at]->name),
-            record_text("run_before", known ? t->runs[d->before]->name : NULL),
-            record_text("unsteady", d->unsteady)};
+            record_text("run_before", known ? t->runs[d->before]->name : NULL)};
         json_t *step = json_object(), *all = json_array();
 
         record_json(pool, step, of, sizeof(of) / sizeof(*of));

@@ -25,6 +25,7 @@
 #include "core/program.h"
 #include "harness/child.h"
 #include "harness/hosts/end.h"
+#include "harness/machine/fact.h"
 
 #define VERSION_NS    300000000000ull /* who leads gives up earlier: --host-wait */
 #define SLICE_MS      200
@@ -58,14 +59,12 @@ static void add_address(json_t *networks, const struct ifaddrs *a)
     const struct sockaddr_in *four = (const void *)a->ifa_addr;
     int family = a->ifa_addr ? a->ifa_addr->sa_family : AF_UNSPEC;
     char text[INET6_ADDRSTRLEN];
-    json_t *one;
-    size_t i;
 
     if (family != AF_INET && (family != AF_INET6 || IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr)))
         return;
     inet_ntop(family, family == AF_INET ? (const void *)&four->sin_addr : &six->sin6_addr, text,
               sizeof(text));
-    json_array_foreach (networks, i, one)
+    FACT_EACH (networks, one)
         if (!strcmp(json_string_value(json_object_get(one, "name")), a->ifa_name))
             json_array_append_new(json_object_get(one, "addresses"), json_string(text));
 }
@@ -114,11 +113,10 @@ static json_t *networks_here(void)
 
 static int check(const json_t *order)
 {
-    json_t *programs = json_array(), *one;
-    size_t i;
+    json_t *programs = json_array();
     int err = message_send(STDOUT_FILENO, greeting("begin"));
 
-    json_array_foreach (json_object_get(order, "arguments"), i, one) {
+    FACT_EACH (json_object_get(order, "arguments"), one) {
         char version[HOST_VERSION_MAX];
         int status = host_version(json_string_value(one), VERSION_NS, version);
 
@@ -183,14 +181,12 @@ static int start_one(struct work *w, int i, char (*marks)[MARK_SIZE], const char
 {
     struct end *e = &w->ends[i];
     int rank = w->first + i;
-    const json_t *word;
-    size_t k;
 
     *e = (struct end){END_NONE, .mark = marks[i], .has_samples = true};
     if (w->group)
         snprintf(marks[i], MARK_SIZE, "plumb-rank %d ", rank);
     argv_add(&e->command, w->program);
-    json_array_foreach (w->arguments, k, word)
+    FACT_EACH (w->arguments, word)
         argv_add(&e->command, json_string_value(word));
     if (w->group && !w->job && rank) {
         argv_add(&e->command, "--rank");

@@ -16,6 +16,7 @@
 #include "harness/document/document.h"
 #include "harness/hosts/end.h"
 #include "harness/hosts/launcher.h"
+#include "harness/machine/fact.h"
 #include "harness/table.h"
 
 /* ---- Telling what hosts answered ---- */
@@ -42,11 +43,10 @@ const char *check_network(const json_t *network, char *text, size_t len)
 static const char *networks_text(struct pool *pool, const struct host *h)
 {
     const char *text = "";
-    size_t shown = 0, more = 0, i;
-    const json_t *network;
+    size_t shown = 0, more = 0;
     char one[200];
 
-    json_array_foreach (h->networks, i, network) {
+    FACT_EACH (h->networks, network) {
         if (!*check_network(network, one, sizeof(one)))
             continue;
         if (shown == NETWORKS_SHOWN)
@@ -128,11 +128,8 @@ static void say_problem(const struct plan *plan, const struct host *h, const cha
 /* Is the address one of those that the host said it has? */
 static bool has_address(const struct host *h, const char *address)
 {
-    const json_t *network, *own;
-    size_t i, k;
-
-    json_array_foreach (h->networks, i, network)
-        json_array_foreach (json_object_get(network, "addresses"), k, own)
+    FACT_EACH (h->networks, network)
+        FACT_EACH (json_object_get(network, "addresses"), own)
             if (address && !strcmp(json_string_value(own), address))
                 return true;
     return false;
@@ -218,12 +215,14 @@ static int check_places(const struct hosts_run *run, const struct table *t, char
     return 0;
 }
 
-int check_who(const struct hosts_run *run, const char *csv, size_t size, char *error, size_t len)
+int check_who(const struct hosts_run *run, const char *csv, size_t size, json_t **ranks,
+              char *error, size_t len)
 {
     unsigned wanted = hosts_slots(&run->hosts);
     struct table t;
     int err = table_parse("who", csv, size, &t, error, len);
 
+    *ranks = NULL;
     if (err)
         return -EBADMSG;
     if (t.n_rows != wanted) {
@@ -232,32 +231,16 @@ int check_who(const struct hosts_run *run, const char *csv, size_t size, char *e
     } else {
         err = check_places(run, &t, error, len);
     }
-    table_release(&t);
-    return err;
-}
-
-/* The table as it is, for run.json. */
-static void keep_who(struct hosts_run *run, const struct bench_info *bench, const char *csv,
-                     size_t size)
-{
-    json_t *list = json_array();
-    char ignored[256];
-    struct table t;
-
-    if (table_parse("who", csv, size, &t, ignored, sizeof(ignored))) {
-        json_decref(list);
-        return;
-    }
-    for (size_t row = 0; row < t.n_rows; row++) {
+    *ranks = err ? NULL : json_array();
+    for (size_t row = 0; !err && row < t.n_rows; row++) {
         json_t *one = json_object();
+
         for (size_t i = 0; i < t.n_columns; i++)
             json_object_set_new(one, t.columns[i], json_string(table_cell(&t, row, i)));
-        json_array_append_new(list, one);
+        json_array_append_new(*ranks, one);
     }
     table_release(&t);
-    if (!run->ranks)
-        run->ranks = json_object();
-    json_object_set_new(run->ranks, bench->name, list);
+    return err;
 }
 
 /* Launches plumb-NAME --who over all. 0 or -errno; what is wrong becomes the first host's problem
@@ -267,6 +250,7 @@ static int check_trial(struct hosts_run *run, const struct bench_info *bench)
     static const char *const who[] = {"--who", NULL};
     struct host_launch group = {.run = run, .program = bench->path, .arguments = who};
     struct child_result r = {0};
+    json_t *ranks = NULL;
     char why[700] = "";
     int err = child_run(&(struct child_spec){.body = host_launch_body,
                                              .body_arg = &group,
@@ -280,9 +264,10 @@ static int check_trial(struct hosts_run *run, const struct bench_info *bench)
     else if (!err && r.status)
         text_last_line(r.err.text, why, sizeof(why));
     else if (!err)
-        err = check_who(run, r.out.text, r.out.size, why, sizeof(why));
-    if (!err && !*why && r.status == 0)
-        keep_who(run, bench, r.out.text, r.out.size);
+        err = check_who(run, r.out.text, r.out.size, &ranks, why, sizeof(why));
+    if (ranks && !run->ranks)
+        run->ranks = json_object();
+    json_object_set_new(run->ranks, bench->name, ranks);
     if (err == -EBADMSG || (!err && (*why || r.status))) {
         struct host *h = &run->hosts.all[0];
 
@@ -383,25 +368,24 @@ static void take(struct host *h, const struct host_answer *answer, void *arg)
         h->problem = xstrdup(answer->why);
 }
 
-static void compare_build(struct host *h, const char *bench, const char *ours)
+/* Have the hosts our build of it? False: none was asked. */
+static bool compare_builds(struct hosts_run *run, const struct bench_info *bench)
 {
-    char problem[768];
+    char problem[768], ours[HOST_VERSION_MAX] = "";
 
-    for (size_t i = 0; i < h->n_programs; i++) {
-        struct host_program *p = &h->programs[i];
-        if (!strcmp(p->bench, bench) && p->version &&
-            !host_same_build(h->name, p->version, ours, problem, sizeof(problem)))
-            p->problem = xstrdup(problem);
+    for (size_t i = 0; i < run->hosts.n; i++) {
+        const struct host *h = &run->hosts.all[i];
+        for (size_t k = 0; k < h->n_programs; k++) {
+            struct host_program *p = &h->programs[k];
+            if (strcmp(p->bench, bench->name) != 0)
+                continue;
+            if (!*ours) /* without one, every build is another */
+                host_version(bench->path, run->wait_ns, ours);
+            if (p->version && !host_same_build(h->name, p->version, ours, problem, sizeof(problem)))
+                p->problem = xstrdup(problem);
+        }
     }
-}
-
-static bool is_asked_for(const struct hosts_run *run, const char *bench)
-{
-    for (size_t i = 0; i < run->hosts.n; i++)
-        for (size_t k = 0; k < run->hosts.all[i].n_programs; k++)
-            if (!strcmp(run->hosts.all[i].programs[k].bench, bench))
-                return true;
-    return false;
+    return *ours;
 }
 
 /* A trial makes sense where every host could take part. */
@@ -421,14 +405,7 @@ int check_all(struct hosts_run *run, const struct bench_list *benches, const str
 
     for (size_t i = 0; !err && i < benches->n; i++) {
         const struct bench_info *bench = &benches->benches[i];
-        char ours[HOST_VERSION_MAX];
-
-        if (!is_asked_for(run, bench->name))
-            continue;
-        host_version(bench->path, run->wait_ns, ours); /* without one, every build is another */
-        for (size_t k = 0; k < run->hosts.n; k++)
-            compare_build(&run->hosts.all[k], bench->name, ours);
-        if (can_try(run, bench))
+        if (compare_builds(run, bench) && can_try(run, bench))
             err = check_trial(run, bench);
     }
     if (!err)

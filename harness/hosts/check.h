@@ -27,7 +27,9 @@ void check_take(struct host *h, const struct host_answer *answer);
 /* Of an entry of host.networks: "eth0 10.1.0.1 1 Gb/s". Returns text; "" where the interface has no
  * address. */
 const char *check_network(const json_t *network, char *text, size_t len);
-/* Is this table of --who right for these hosts? 0, or -EBADMSG with error. */
-int check_who(const struct hosts_run *run, const char *csv, size_t size, char *error, size_t len);
+/* Is this table of --who right for these hosts? 0 and, for run.json, its rows, a new list; or -EBADMSG
+ * with error. */
+int check_who(const struct hosts_run *run, const char *csv, size_t size, json_t **ranks,
+              char *error, size_t len);
 
 #endif

@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "harness/hosts/end.h"
 #include "harness/hosts/hosts.h"
 #include "harness/hosts/launcher.h"
+#include "harness/machine/fact.h"
 
 #define WAIT_NS 20000000000ull
 
@@ -128,11 +130,6 @@ void hosts_run_release(struct hosts_run *run)
     *run = (struct hosts_run){0};
 }
 
-static json_t *text_or_null(const char *text)
-{
-    return text && *text ? json_string(text) : json_null();
-}
-
 static const char *first_version(const struct host *h)
 {
     for (size_t i = 0; i < h->n_programs; i++)
@@ -149,52 +146,53 @@ static const char *first_problem(const struct host *h)
     return h->problem;
 }
 
+static json_t *text_or_null(const char *text)
+{
+    return text ? message_text(text) : json_null();
+}
+
+static json_t *seconds(double s)
+{
+    return isnan(s) ? json_null() : json_real(s);
+}
+
+/* What it answered when it was asked, too. */
+static json_t *host_meta(const struct host *h)
+{
+    json_t *host =
+        json_pack("{s:s, s:s?, s:i, s:b, s:s?}", "name", h->name, "address", h->address, "slots",
+                  (int)h->slots, "this_machine", h->here, "version", first_version(h));
+
+    if (h->answered) {
+        json_t *programs = json_object();
+
+        for (size_t k = 0; k < h->n_programs; k++)
+            json_object_set_new(programs, h->programs[k].bench,
+                                text_or_null(h->programs[k].version));
+        json_object_update_new(host, json_pack("{s:s?, s:o, s:o, s:o, s:O*}", "calls_itself",
+                                               h->calls, "versions", programs, "clock_offset_s",
+                                               seconds(h->offset_s), "clock_known_to_s",
+                                               seconds(isnan(h->offset_s) ? NAN : h->spread_s),
+                                               "networks", h->networks));
+    }
+    if (first_problem(h))
+        json_object_set_new(host, "problem", json_string(first_problem(h)));
+    return host;
+}
+
 json_t *hosts_run_meta(const struct hosts_run *run)
 {
-    json_t *meta = json_object(), *list = json_array();
+    json_t *list = json_array();
 
-    json_object_set_new(meta, "launcher", json_string(run->launcher->name));
-    json_object_set_new(meta, "file", text_or_null(run->file));
-    json_object_set_new(meta, "rsh", text_or_null(run->rsh));
-    json_object_set_new(meta, "remote_dir", text_or_null(run->remote_dir));
-    json_object_set_new(meta, "launcher_args", text_or_null(run->arguments));
-    json_object_set_new(meta, "port", json_integer((json_int_t)run->port));
-    json_object_set_new(meta, "wait_s", json_real((double)run->wait_ns * 1e-9));
-    json_object_set_new(meta, "machine_is",
-                        json_string("the one that plumb run was started on, whether or not it is "
-                                    "among the hosts"));
-    if (run->ranks)
-        json_object_set(meta, "ranks", run->ranks);
-    json_object_set_new(meta, "list", list);
-    for (size_t i = 0; i < run->hosts.n; i++) {
-        const struct host *h = &run->hosts.all[i];
-        json_t *host = json_object();
-
-        json_object_set_new(host, "name", json_string(h->name));
-        json_object_set_new(host, "address", text_or_null(h->address));
-        json_object_set_new(host, "slots", json_integer(h->slots));
-        json_object_set_new(host, "this_machine", json_boolean(h->here));
-        json_object_set_new(host, "version", text_or_null(first_version(h)));
-        if (h->answered) {
-            /* What it answered when it was asked. */
-            json_t *programs = json_object();
-
-            for (size_t k = 0; k < h->n_programs; k++)
-                json_object_set_new(programs, h->programs[k].bench,
-                                    text_or_null(h->programs[k].version));
-            json_object_set_new(host, "calls_itself", text_or_null(h->calls));
-            json_object_set_new(host, "versions", programs);
-            json_object_set_new(host, "clock_offset_s",
-                                isnan(h->offset_s) ? json_null() : json_real(h->offset_s));
-            json_object_set_new(host, "clock_known_to_s",
-                                isnan(h->offset_s) ? json_null() : json_real(h->spread_s));
-            json_object_set(host, "networks", h->networks);
-        }
-        if (first_problem(h))
-            json_object_set_new(host, "problem", text_or_null(first_problem(h)));
-        json_array_append_new(list, host);
-    }
-    return meta;
+    for (size_t i = 0; i < run->hosts.n; i++)
+        json_array_append_new(list, host_meta(&run->hosts.all[i]));
+    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:I, s:f, s:s, s:O*, s:o}", "launcher",
+                     run->launcher->name, "file", text_or_null(run->file), "rsh",
+                     text_or_null(run->rsh), "remote_dir", text_or_null(run->remote_dir),
+                     "launcher_args", text_or_null(run->arguments), "port", (json_int_t)run->port,
+                     "wait_s", (double)run->wait_ns * 1e-9, "machine_is",
+                     "the one that plumb run was started on, whether or not it is among the hosts",
+                     "ranks", run->ranks, "list", list);
 }
 
 static const char *text_of(const json_t *meta, const char *key)
@@ -204,10 +202,7 @@ static const char *text_of(const json_t *meta, const char *key)
 
 static int add_from_meta(struct hosts_run *run, const json_t *list)
 {
-    const json_t *one;
-    size_t i;
-
-    json_array_foreach (list, i, one) {
+    FACT_EACH (list, one) {
         const char *name = text_of(one, "name");
         json_int_t slots = json_integer_value(json_object_get(one, "slots"));
         if (!name)

@@ -50,10 +50,6 @@ int limits_each(const struct limits *l, int (*fn)(const struct limit_figure *fig
 const char *limits_device(const struct limits *l, const char *kind, const char *id,
                           const char *name);
 
-// InfiniBand data rate of rate ("sdr" ... "xdr") on width lanes, Gb/s, after line coding. Returns
-// 0, -ENOENT, -EINVAL.
-int limits_infiniband(const struct limits *l, const char *rate, int width, double *gbits_per_s);
-
 // The limits of one machine from what `plumb probe --json` says of it (docs/probe.md). *out
 // becomes a new array (the caller's) of objects
 //

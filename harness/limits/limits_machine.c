@@ -94,31 +94,12 @@ static __attribute__((format(printf, 6, 7))) void limits_add(struct joiner *j, s
 #define PCIE_WIDTH_MAX 32
 #define IB_WIDTH_MAX   12
 
-static int figure(const struct limits *l, const char *kind, const char *entry, const char *name,
-                  double *value)
-{
-    char key[128];
-    snprintf(key, sizeof(key), "%s.%s.%s", kind, entry, name);
-    return limits_lookup(l, key, value, NULL, NULL);
-}
-
 /* Of one direction, before packet headers; 0: not known. */
 static double pcie_gbytes_per_s(double gt_s, int width)
 {
     return width < 1 || width > PCIE_WIDTH_MAX
                ? 0
                : framing_pcie_gbps(&(struct nic_pcie){gt_s, fact_whole(width), 0}) / 8;
-}
-
-int limits_infiniband(const struct limits *l, const char *rate, int width, double *gbits_per_s)
-{
-    double lane = 0;
-    if (width < 1 || width > IB_WIDTH_MAX)
-        return -EINVAL;
-    int rc = figure(l, "infiniband", rate, "lane_data_gbits_per_s", &lane);
-    if (!rc)
-        *gbits_per_s = lane * width;
-    return rc;
 }
 
 /* ---- One GPU: figures of its datasheet, or for parts and unknown models those of NVML ---- */
@@ -183,51 +164,29 @@ static double per_clock(const struct gpu_join *g, const char *type)
     return limits_lookup(g->j->l, key.text, &value, NULL, NULL) ? 0 : value;
 }
 
-// What one GPU reaches at its highest clock, in T operations or GB a second; 0: not known.
-struct clock_rate {
-    char name[32], detail[256];
-    const char *unit;
-    double value;
+static const struct clocked {
+    const char *name, *type, *unit; // type NULL: the memory
+} clocked[] = {
+    {"f64_tflops", "f64", "TFLOP/s"},   {"f32_tflops", "f32", "TFLOP/s"},
+    {"tf32_tflops", "tf32", "TFLOP/s"}, {"f16_tflops", "f16", "TFLOP/s"},
+    {"bf16_tflops", "bf16", "TFLOP/s"}, {"fp8_tflops", "fp8", "TFLOP/s"},
+    {"int8_tops", "int8", "TOP/s"},     {"memory_gbytes_per_s", NULL, "GB/s"},
 };
 
-static const char *const clocked_types[] = {"f64", "f32", "tf32", "f16", "bf16", "fp8", "int8"};
-
-static struct clock_rate rate_of_type(const struct gpu_join *g, const char *type)
+// What one GPU reaches at its highest clocks, in T operations or GB a second; 0: not known.
+static double clock_rate(const struct gpu_join *g, const struct clocked *c, char detail[256])
 {
-    double sms = limits_number(g->gpu, "sms"), mhz = limits_number(g->gpu, "sm_max_mhz");
-    double each = per_clock(g, type);
-    bool whole_numbers = !strncmp(type, "int", 3);
-    struct clock_rate r = {.unit = whole_numbers ? "TOP/s" : "TFLOP/s",
-                           .value = sms * mhz * 1e6 * each / 1e12};
-    snprintf(r.name, sizeof(r.name), "%s_%s", type, whole_numbers ? "tops" : "tflops");
-    snprintf(r.detail, sizeof(r.detail),
+    double sms = limits_number(g->gpu, "sms"), mhz = limits_number(g->gpu, "sm_max_mhz"),
+           each = c->type ? per_clock(g, c->type) : 0;
+    if (!c->type) {
+        snprintf(detail, 256, "memory clock x bus width");
+        return limits_number(g->gpu, c->name);
+    }
+    snprintf(detail, 256,
              "%.0f multiprocessors x %.0f MHz at most x %.0f operations a clock (compute "
              "capability %s)",
              sms, mhz, each, fact_name(g->gpu, "compute_capability"));
-    return r;
-}
-
-static struct clock_rate rate_of_memory(const struct gpu_join *g)
-{
-    struct clock_rate r = {.name = "memory_gbytes_per_s",
-                           .detail = "memory clock x bus width",
-                           .unit = "GB/s",
-                           .value = limits_number(g->gpu, "memory_gbytes_per_s")};
-    return r;
-}
-
-// The one of that name, "bf16_tflops"; its value is 0 where there is none.
-static struct clock_rate rate_named(const struct gpu_join *g, const char *name)
-{
-    for (size_t i = 0; i < sizeof(clocked_types) / sizeof(*clocked_types); i++) {
-        struct clock_rate r = rate_of_type(g, clocked_types[i]);
-        if (!strcmp(r.name, name))
-            return r;
-    }
-    struct clock_rate memory = rate_of_memory(g);
-    if (strcmp(memory.name, name) != 0)
-        return (struct clock_rate){.value = 0};
-    return memory;
+    return sms * mhz * 1e6 * each / 1e12;
 }
 
 // ---- Figures of the datasheet
@@ -243,18 +202,20 @@ static int add_figure(const struct limit_figure *f, void *data)
 {
     const struct gpu_join *g = data;
     size_t len = strlen(g->entry);
-    char detail[1024];
+    char detail[1024], how[256];
     if (strncmp(f->key, g->entry, len) || f->key[len] != '.')
         return 0;
     const char *name = f->key + len + 1;
     if (g->except && !strcmp(name, g->except))
         return 0;
-    struct clock_rate clocked = rate_named(g, name);
-    if (clocked.value > f->value && clocked.value <= STATED_BELOW_CLOCK * f->value) {
-        snprintf(detail, sizeof(detail), "%s; %s: %g %s is at a lower clock, or rounded",
-                 clocked.detail, g->entry, f->value, f->unit);
-        add_gpu_limit(g, name, clocked.value, f->unit, "nvml", detail);
-        return 0;
+    for (size_t i = 0; i < sizeof(clocked) / sizeof(*clocked); i++) {
+        double value = strcmp(clocked[i].name, name) ? 0 : clock_rate(g, &clocked[i], how);
+        if (value > f->value && value <= STATED_BELOW_CLOCK * f->value) {
+            snprintf(detail, sizeof(detail), "%s; %s: %g %s is at a lower clock, or rounded", how,
+                     g->entry, f->value, f->unit);
+            add_gpu_limit(g, name, value, f->unit, "nvml", detail);
+            return 0;
+        }
     }
     snprintf(detail, sizeof(detail), "%s: %s%s%s", g->entry, f->source, f->note ? "; " : "",
              f->note ? f->note : "");
@@ -264,19 +225,18 @@ static int add_figure(const struct limit_figure *f, void *data)
 
 static void add_from_nvml(const struct gpu_join *g)
 {
-    struct clock_rate memory = rate_of_memory(g);
+    char how[256], detail[320];
     if (!is_whole(g->j, g->gpu)) // the whole is no limit of a share
         return;
-    for (size_t i = 0; i < sizeof(clocked_types) / sizeof(*clocked_types); i++) {
-        struct clock_rate r = rate_of_type(g, clocked_types[i]);
-        if (r.value > 0)
-            add_gpu_limit(g, r.name, r.value, r.unit, "nvml", r.detail);
+    for (const struct clocked *c = clocked; c < clocked + sizeof(clocked) / sizeof(*c); c++) {
+        double value = clock_rate(g, c, how);
+        snprintf(detail, sizeof(detail), "%s%s", how,
+                 c->type                      ? ""
+                 : is_simulated(g->j, g->gpu) ? ", of a simulated GPU"
+                                              : "; this model is not in configs/hardware");
+        if (value > 0)
+            add_gpu_limit(g, c->name, value, c->unit, "nvml", detail);
     }
-    if (memory.value > 0)
-        add_gpu_limit(g, memory.name, memory.value, memory.unit, "nvml",
-                      is_simulated(g->j, g->gpu)
-                          ? "memory clock x bus width, of a simulated GPU"
-                          : "memory clock x bus width; this model is not in configs/hardware");
 }
 
 // Where the PCI bus does not show the link: a GPU in a guest, for one.
@@ -431,12 +391,15 @@ static double infiniband_rate(const struct joiner *j, const json_t *port)
 {
     char rate[16] = "";
     int width = 0;
-    double gbits = 0;
+    double lane = 0;
     if (sscanf(fact_name(port, "lanes"), "%2dX %15s", &width, rate) != 2)
         return 0;
     for (char *c = rate; *c; c++)
         *c = (char)tolower((unsigned char)*c);
-    return limits_infiniband(j->l, rate, width, &gbits) ? 0 : gbits;
+    struct limit_key key = limits_key("infiniband.%s.lane_data_gbits_per_s", rate);
+    bool known =
+        width > 0 && width <= IB_WIDTH_MAX && !limits_lookup(j->l, key.text, &lane, NULL, NULL);
+    return known ? lane * width : 0;
 }
 
 static void add_port(struct joiner *j, const char *name, const json_t *port)

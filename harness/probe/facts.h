@@ -191,7 +191,7 @@ struct pci_device {
 struct pci {
     struct pci_device *device; /* sorted by address, as strcmp does */
     size_t count;
-    struct pci_ids *ids;
+    char *ids; /* pci.ids; NULL: none */
 };
 
 static inline bool pci_is(const struct pci_device *d, const char *kind)

@@ -172,7 +172,7 @@ static void set_driver_name(struct probe *p, json_t *gpu, struct pci_device *d)
         return;
     json_object_del(gpu, "name_why");
     fact_set_text(gpu, "name", model);
-    if (p->guest && !strcmp(fact_string(gpu, "nature"), "unknown"))
+    if (p->guest && fact_is(gpu, "nature", "unknown"))
         judge_by_name(gpu, d, fact_string(gpu, "name"));
 }
 

@@ -37,14 +37,6 @@ static void read_peer(const struct nvml *nvml, struct nvml_device *device, unsig
         lane->kind = "gpu";
 }
 
-static bool is_lane_of(const json_t *peer, const struct lane *lane)
-{
-    const char *address = fact_string(peer, "address");
-
-    return !strcmp(fact_string(peer, "kind"), lane->kind) &&
-           !strcmp(address ? address : "", lane->peer);
-}
-
 /* Speeds are added as MB/s, which are whole, and scaled at the end. */
 static void add_lane(json_t *peers, const struct lane *lane)
 {
@@ -52,7 +44,7 @@ static void add_lane(json_t *peers, const struct lane *lane)
     size_t i;
 
     json_array_foreach (peers, i, entry)
-        if (is_lane_of(entry, lane))
+        if (fact_is(entry, "kind", lane->kind) && fact_is(entry, "address", lane->peer))
             peer = entry;
     if (!peer) {
         peer = fact_append(peers);
@@ -105,16 +97,13 @@ void nvml_fill_links(const struct nvml *nvml, struct nvml_device *device, json_t
  */
 static long long lanes_to(const json_t *gpu, const char *kind, const char *to, double *gbytes)
 {
-    const json_t *peers = fact_at(gpu, "nvlink.peers"), *peer;
+    const json_t *peers = fact_at(gpu, "nvlink.peers");
     long long links = 0;
     bool told = true;
-    size_t i;
 
     *gbytes = 0;
-    json_array_foreach (peers, i, peer) {
-        const char *address = fact_string(peer, "address");
-
-        if (strcmp(fact_string(peer, "kind"), kind) || (to && (!address || strcmp(address, to))))
+    FACT_EACH (peers, peer) {
+        if (!fact_is(peer, "kind", kind) || (to && !fact_is(peer, "address", to)))
             continue;
         links += fact_integer(peer, "links", 0);
         *gbytes += fact_number(peer, "gbytes_per_s", 0);
@@ -222,13 +211,6 @@ static void fill_relation(struct probe *p, json_t *pair)
                                : "their places on the PCI bus do not show it");
 }
 
-static bool is_nvidia(const json_t *gpu)
-{
-    const char *driver = fact_string(gpu, "driver");
-
-    return driver && !strcmp(driver, "nvidia");
-}
-
 void probe_gpu_pairs(struct probe *p, json_t *gpus, const struct nvml *nvml, const char *why)
 {
     const json_t *devices = json_object_get(gpus, "devices"), *a, *b;
@@ -236,16 +218,16 @@ void probe_gpu_pairs(struct probe *p, json_t *gpus, const struct nvml *nvml, con
     bool known = !fact_string(gpus, "devices_why");
     size_t i, k;
 
-    json_array_foreach (devices, i, a) /* one whose driver could not be read may be NVIDIA's too */
-        known = known && fact_string(a, "driver");
+    FACT_EACH (devices, gpu) /* one whose driver could not be read may be NVIDIA's too */
+        known = known && fact_string(gpu, "driver");
     if (!known)
         fact_set_text(gpus, "pairs_why", "not all GPUs and their drivers are known");
     why = nvml ? "NVML does not show both" : why;
     json_array_foreach (devices, i, a)
-        for (k = i + 1; is_nvidia(a) && (b = json_array_get(devices, k)); k++) {
+        for (k = i + 1; fact_is(a, "driver", "nvidia") && (b = json_array_get(devices, k)); k++) {
             if (json_array_size(list) >= PAIRS_MAX)
                 return;
-            if (!is_nvidia(b))
+            if (!fact_is(b, "driver", "nvidia"))
                 continue;
             pair = fact_append(list);
             fact_set_text(pair, "a", fact_string(a, "address"));

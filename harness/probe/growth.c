@@ -21,10 +21,8 @@ static const char *key_of(const json_t *one)
 static const json_t *find_like(const json_t *list, const json_t *one)
 {
     const char *key = key_of(one);
-    const json_t *other;
-    size_t i;
 
-    json_array_foreach (list, i, other)
+    FACT_EACH (list, other)
         if (json_equal(json_object_get(other, key), json_object_get(one, key)))
             return other;
     return NULL;
@@ -129,11 +127,9 @@ static void device_again(const struct probe *p, json_t *now, const char *device,
                          const json_t *ports)
 {
     json_t *list = fact_list(now, "ports");
-    const json_t *port;
     char path[SYS_PATH];
-    size_t i;
 
-    json_array_foreach (ports, i, port) {
+    FACT_EACH (ports, port) {
         json_t *one = fact_append(list);
         fact_set_number(one, "port", fact_integer(port, "port", 0));
         if ((size_t)snprintf(path, sizeof(path), "%s/ports/%lld", device,
@@ -161,13 +157,11 @@ static json_t *gpus_again(const json_t *machine)
 {
     json_t *all = json_array();
     struct nvml *nvml = NULL;
-    const json_t *one;
     char why[256];
-    size_t i;
 
     if (fact_true(machine, "gpus.nvml"))
         nvml_open(&nvml, why, sizeof(why));
-    json_array_foreach (gpus_of(machine), i, one) {
+    FACT_EACH (gpus_of(machine), one) {
         const char *address = fact_string(one, "address");
         struct nvml_device *device = nvml && address ? nvml_find(nvml, address) : NULL;
         json_t *now = device ? json_object() : NULL;
@@ -187,11 +181,9 @@ static json_t *list_again(const struct probe *p, const char *below, const char *
                           const json_t *list, again_fn *again, const json_t *asked)
 {
     json_t *all = json_array();
-    const json_t *one;
     char path[SYS_PATH];
-    size_t i;
 
-    json_array_foreach (list, i, one) {
+    FACT_EACH (list, one) {
         const char *key = key_of(one), *name = fact_string(one, key);
         json_t *now = fact_append(all);
         fact_set_text(now, key, name ? name : "");

@@ -233,26 +233,21 @@ void rdma_fill_counters(const struct probe *p, json_t *port, const char *path)
     fact_set_counters(p, port, "hw_counters", drivers, path_join(path, "hw_counters").s);
 }
 
-static void set_roce_mtu(struct probe *p, json_t *port, const char *layer)
+static void set_roce_mtu(struct probe *p, json_t *port)
 {
-    const json_t *gids = json_object_get(port, "gids"), *gid, *nics, *nic;
-    const char *netdev = NULL;
-    long long mtu = 0;
-    size_t i;
+    const char *layer = fact_string(port, "link_layer"), *netdev = "";
+    bool ethernet = fact_is(port, "link_layer", "Ethernet");
+    const json_t *nic;
+    unsigned mtu;
 
-    json_array_foreach (gids, i, gid)
-        netdev = netdev ? netdev : fact_string(gid, "netdev");
-    nics = json_object_get(p->machine, "network");
-    json_array_foreach (nics, i, nic)
-        if (netdev && !strcmp(fact_string(nic, "name"), netdev))
-            mtu = nic_roce_mtu((uint32_t)fact_integer(nic, "mtu", 0));
-    if (layer && !strcmp(layer, "Ethernet") && mtu)
-        fact_set_number(port, "roce_mtu_bytes", mtu);
-    else
-        fact_set_unknown(port, "roce_mtu_bytes", "%s",
-                         !layer                      ? "its link layer is not known"
-                         : strcmp(layer, "Ethernet") ? "no RoCE: the subnet manager sets the MTU"
-                                                     : "the MTU of its interface is not known");
+    FACT_EACH (json_object_get(port, "gids"), gid)
+        netdev = *netdev ? netdev : fact_name(gid, "netdev");
+    nic = fact_one_of(json_object_get(p->machine, "network"), "name", netdev);
+    mtu = nic_roce_mtu((uint32_t)fact_integer(nic, "mtu", 0));
+    fact_set(port, "roce_mtu_bytes", ethernet && mtu ? json_integer(mtu) : NULL, "%s",
+             !layer      ? "its link layer is not known"
+             : !ethernet ? "no RoCE: the subnet manager sets the MTU"
+                         : "the MTU of its interface is not known");
 }
 
 static void add_ports(struct probe *p, json_t *device, const char *path)
@@ -280,7 +275,7 @@ static void add_ports(struct probe *p, json_t *device, const char *path)
         set_rate(p, port, at.s);
         fact_set_file(p, port, "link_layer", FACT_LINE, "%s/link_layer", at.s);
         set_gids(p, port, at.s);
-        set_roce_mtu(p, port, fact_string(port, "link_layer"));
+        set_roce_mtu(p, port);
         rdma_fill_counters(p, port, at.s);
     }
     names_free(&names);

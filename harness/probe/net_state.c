@@ -34,12 +34,11 @@ static void add_value(json_t *object, char *word)
 /* The children of a multi-queue discipline are alike: each kind once. */
 static void add_qdisc(json_t *nic, json_t *qdisc)
 {
-    json_t *list = json_object_get(nic, "qdiscs"), *other;
-    size_t i;
+    json_t *list = json_object_get(nic, "qdiscs");
 
     if (!list)
         list = fact_list(nic, "qdiscs");
-    json_array_foreach (list, i, other)
+    FACT_EACH (list, other)
         if (json_equal(other, qdisc)) {
             json_decref(qdisc);
             return;
@@ -159,12 +158,11 @@ static int add_cpus(struct probe *p, int irq, hwloc_bitmap_t cpus)
 /* The NUMA nodes of these CPUs; null where those of a node are not known. */
 static void set_nodes(struct probe *p, json_t *interrupts, hwloc_const_bitmap_t cpus)
 {
-    const json_t *nodes = fact_at(p->machine, "numa.nodes"), *node;
+    const json_t *nodes = fact_at(p->machine, "numa.nodes");
     json_t *list = json_array();
     bool known = json_is_array(nodes);
-    size_t i;
 
-    json_array_foreach (nodes, i, node) {
+    FACT_EACH (nodes, node) {
         const char *text = fact_string(node, "cpus");
         hwloc_bitmap_t own = fact_cpu_set(text ? text : "");
 

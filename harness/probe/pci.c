@@ -10,110 +10,57 @@
 #include "core/alloc.h"
 #include "harness/probe/facts.h"
 
-/* ---- Names of PCI vendors and devices, from the machine's own pci.ids, indexed once ---- */
+/* ---- Names of PCI vendors and devices, from the machine's own pci.ids ---- */
 
 enum { IDS_MAX = 8 << 20 };
 
-struct entry {
-    uint64_t key;     /* the vendor, and below it 1 + the device, or 0 for the vendor itself */
-    const char *name; /* up to the end of its line */
-};
-
-struct pci_ids {
-    char *text;
-    struct entry *entry; /* sorted by key */
-    size_t count;
-};
-
-static uint64_t key_of(long vendor, long device)
-{
-    return (uint64_t)vendor << 32 | (uint64_t)(device + 1);
-}
-
-/* "10de  NVIDIA Corporation": four hexadecimal digits and two blanks. -1 where it is no such text.
- */
-static long take_id(const char *line)
-{
-    char digits[5] = "";
-
-    for (int i = 0; i < 4; i++) {
-        if (!isxdigit((unsigned char)line[i]))
-            return -1;
-        digits[i] = line[i];
-    }
-    return line[4] == ' ' && line[5] == ' ' ? strtol(digits, NULL, 16) : -1;
-}
-
-static int by_key(const void *a, const void *b)
-{
-    const struct entry *one = a, *other = b;
-
-    return one->key < other->key ? -1 : one->key > other->key;
-}
-
-/* A vendor's devices follow it, a tab before each; the classes at the end belong to no vendor. */
-static void index_lines(struct pci_ids *ids)
-{
-    long vendor = -1, id;
-
-    for (const char *line = ids->text; *line;) {
-        if (*line == '\t' && vendor >= 0 && (id = take_id(line + 1)) >= 0)
-            *ARRAY_ADD(ids->entry, ids->count) = (struct entry){key_of(vendor, id), line + 5};
-        else if (*line != '\t' && *line != '#') {
-            vendor = take_id(line);
-            if (vendor >= 0)
-                *ARRAY_ADD(ids->entry, ids->count) = (struct entry){key_of(vendor, -1), line + 4};
-        }
-        line += strcspn(line, "\n");
-        line += *line == '\n';
-    }
-    if (ids->count)
-        qsort(ids->entry, ids->count, sizeof(*ids->entry), by_key);
-}
-
-/* The machine's pci.ids, with an index over its vendors; NULL where it has none. */
-static struct pci_ids *pci_ids_load(const struct probe *p)
+/* Its text, with an end of line before it; NULL where the machine has none. */
+static char *ids_load(const struct probe *p)
 {
     static const char *const files[] = {"usr/share/misc/pci.ids", "usr/share/hwdata/pci.ids",
                                         "usr/share/pci.ids"};
     char *text = xrealloc(NULL, IDS_MAX);
     size_t length = 0;
 
+    text[0] = '\n';
     for (size_t i = 0; !length && i < sizeof(files) / sizeof(*files); i++)
-        if (sys_read(p->root, text, IDS_MAX, &length, "%s", files[i]))
+        if (sys_read(p->root, text + 1, IDS_MAX - 1, &length, "%s", files[i]))
             length = 0;
-    if (!length) {
-        free(text);
-        return NULL;
-    }
-    struct pci_ids *ids = xcalloc(1, sizeof(*ids));
-    ids->text = xrealloc(text, length + 1);
-    index_lines(ids);
-    return ids;
+    if (length)
+        return xrealloc(text, length + 2);
+    free(text);
+    return NULL;
 }
 
-static bool find_name(const struct pci_ids *ids, uint64_t key, char *buf, size_t size)
+/* "10de  NVIDIA Corporation": the vendor's devices follow it, with a tab before each. */
+static bool find_name(const char *ids, long vendor, long device, char *buf, size_t size)
 {
-    struct entry wanted = {.key = key}, *found = NULL;
-    const char *name;
+    char line[32];
+    const char *at;
 
-    if (ids && ids->count)
-        found = bsearch(&wanted, ids->entry, ids->count, sizeof(wanted), by_key);
-    if (!found)
+    snprintf(line, sizeof(line), "\n%04lx  ", vendor);
+    at = ids && vendor >= 0 ? strstr(ids, line) : NULL;
+    if (device >= 0) {
+        snprintf(line, sizeof(line), "\n\t%04lx  ", device);
+        do
+            at = at ? strchr(at + 1, '\n') : NULL;
+        while (at && (at[1] == '\t' || at[1] == '#') && strncmp(at, line, strlen(line)) != 0);
+    }
+    if (!at || strncmp(at, line, strlen(line)) != 0)
         return false;
-    name = found->name + strspn(found->name, " \t");
-    snprintf(buf, size, "%.*s", (int)strcspn(name, "\n"), name);
+    at += strlen(line) + strspn(at + strlen(line), " \t");
+    snprintf(buf, size, "%.*s", (int)strcspn(at, "\n"), at);
     return buf[0] != '\0';
 }
 
 bool pci_vendor_name(const struct pci *pci, long vendor, char *buf, size_t size)
 {
-    return vendor >= 0 && find_name(pci->ids, key_of(vendor, -1), buf, size);
+    return find_name(pci->ids, vendor, -1, buf, size);
 }
 
 bool pci_device_name(const struct pci *pci, long vendor, long device, char *buf, size_t size)
 {
-    return vendor >= 0 && device >= 0 && find_name(pci->ids, key_of(vendor, device), buf, size);
+    return device >= 0 && find_name(pci->ids, vendor, device, buf, size);
 }
 
 static const char bus[] = "sys/bus/pci/devices";
@@ -401,7 +348,7 @@ int pci_load(const struct probe *p, struct pci **out)
     for (size_t i = 0; i < pci->count; i++)
         find_virtual(p, pci, &pci->device[i]);
     find_doubtful(p, pci);
-    pci->ids = pci_ids_load(p);
+    pci->ids = ids_load(p);
     *out = pci;
     return 0;
 }
@@ -415,10 +362,6 @@ void pci_free(struct pci *pci)
         free(pci->device[i].driver);
     }
     free(pci->device);
-    if (pci->ids) {
-        free(pci->ids->entry);
-        free(pci->ids->text);
-    }
     free(pci->ids);
     free(pci);
 }

@@ -439,7 +439,7 @@ static void report_sriov(struct probe *p, const struct pci_device *d)
     long long total;
     json_t *sriov;
 
-    if (!strcmp(fact_string(d->json, "nature"), "sriov-vf")) {
+    if (fact_is(d->json, "nature", "sriov-vf")) {
         if (p->guest && d->physical < 0) /* a guest cannot see whose it is */
             return;
         sriov = fact_object(d->json, "sriov");
@@ -536,7 +536,7 @@ void probe_proximity(struct probe *p)
             json_t *pair;
 
             /* Virtual functions stand where their physical function stands, which is in the list. */
-            if (!is_adapter(nic) || !strcmp(fact_string(nic->json, "nature"), "sriov-vf") ||
+            if (!is_adapter(nic) || fact_is(nic->json, "nature", "sriov-vf") ||
                 json_array_size(list) == PAIRS_MAX)
                 continue;
             how = pci_relation(p->pci, gpu, nic);

@@ -45,13 +45,12 @@ const char *print_count(struct print *p, const json_t *object, const char *key, 
                      fact_integer(object, key, 0) == 1 ? "" : "s");
 }
 
-const char *print_joined(struct print *p, const json_t *list)
+/* The texts of a list with blanks between; "?" where there are none. */
+static const char *print_joined(struct print *p, const json_t *list)
 {
     const char *text = "";
-    const json_t *entry;
-    size_t i;
 
-    json_array_foreach (list, i, entry)
+    FACT_EACH (list, entry)
         if (json_is_string(entry))
             text = pool_text(p->pool, "%s%s%s", text, *text ? " " : "", json_string_value(entry));
     return *text ? text : "?";
@@ -59,10 +58,7 @@ const char *print_joined(struct print *p, const json_t *list)
 
 static void print_because(struct print *p, const json_t *list)
 {
-    const json_t *entry;
-    size_t i;
-
-    json_array_foreach (list, i, entry)
+    FACT_EACH (list, entry)
         if (json_is_string(entry))
             print_line(p, "", "- %s", json_string_value(entry));
 }
@@ -134,11 +130,9 @@ static void print_machine(struct print *p)
     const json_t *limits = json_object_get(v, "limits"), *options;
     const char *product = fact_string(host, "product");
 
-    document_heading(p->d, 2,
-                     strcmp(print_text(p->machine, "source"), "recorded tree")
-                         ? "MACHINE"
-                         : "MACHINE (recorded)",
-                     "");
+    document_heading(
+        p->d, 2, fact_is(p->machine, "source", "recorded tree") ? "MACHINE (recorded)" : "MACHINE",
+        "");
     print_line(p, "host", "%s: %s, Linux %s %s", print_text(host, "hostname"),
                print_text(host, "distro"), print_text(host, "kernel"),
                print_text(host, "architecture"));
@@ -206,13 +200,12 @@ static void print_clock(struct print *p, const json_t *cpu)
 
 static void print_caches(struct print *p)
 {
-    const json_t *caches = json_object_get(p->machine, "caches"), *cache;
-    size_t i;
+    const json_t *caches = json_object_get(p->machine, "caches");
 
-    json_array_foreach (caches, i, cache)
+    FACT_EACH (caches, cache)
         print_line(p,
                    pool_text(p->pool, "L%lld%s", fact_integer(cache, "level", 0),
-                             strcmp(print_text(cache, "type"), "data") ? "" : " data"),
+                             fact_is(cache, "type", "data") ? " data" : ""),
                    "%s x %s, %s %s, lines of %s B", print_integer(p, cache, "count"),
                    print_bytes(p, cache, "size_bytes"),
                    fact_integer(cache, "shared_by_threads", 0) > 1 ? "shared by" : "for",
@@ -270,11 +263,10 @@ static void print_modules(struct print *p, const json_t *memory)
 
 static void print_pages(struct print *p, const json_t *memory)
 {
-    const json_t *thp = json_object_get(memory, "transparent_huge_pages"), *size;
+    const json_t *thp = json_object_get(memory, "transparent_huge_pages");
     const char *pools = "";
-    size_t i;
 
-    json_array_foreach (json_object_get(memory, "hugetlb"), i, size)
+    FACT_EACH (json_object_get(memory, "hugetlb"), size)
         pools = pool_text(p->pool, "%s%s %s of %s", pools, *pools ? "," : "; hugetlb",
                           print_integer(p, size, "pages"), print_bytes(p, size, "page_bytes"));
     print_line(p, "huge pages", "transparent: %s, defrag: %s%s", print_text(thp, "enabled"),
@@ -299,10 +291,9 @@ static const char *distances(struct print *p, const json_t *node)
 
 static void print_memory(struct print *p)
 {
-    const json_t *memory = json_object_get(p->machine, "memory"), *node;
+    const json_t *memory = json_object_get(p->machine, "memory");
     const json_t *numa = json_object_get(p->machine, "numa"),
                  *nodes = json_object_get(numa, "nodes");
-    size_t i;
 
     document_heading(p->d, 2, "MEMORY", "");
     print_line(p, "total", "%s",
@@ -310,7 +301,7 @@ static void print_memory(struct print *p)
                                                          : print_text(memory, "total_bytes_why"));
     print_modules(p, memory);
     print_pages(p, memory);
-    json_array_foreach (nodes, i, node) {
+    FACT_EACH (nodes, node) {
         const char *cpus = print_text(node, "cpus");
 
         print_line(p, pool_text(p->pool, "node %lld", fact_integer(node, "node", -1)),

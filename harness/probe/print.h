@@ -21,8 +21,6 @@ const char *print_integer(struct print *p, const json_t *object, const char *key
 const char *print_bytes(struct print *p, const json_t *object, const char *key);
 /* "1 thread", "? threads". */
 const char *print_count(struct print *p, const json_t *object, const char *key, const char *one);
-/* The texts of a list with blanks between; "?" where there are none. */
-const char *print_joined(struct print *p, const json_t *list);
 
 /* A line of a section: its label, and the text. */
 #define print_line(p, label, ...)                                                                  \

@@ -62,14 +62,12 @@ static const json_t *begin(struct print *p, const char *title, const char *key, 
 /* What they are, and how they are connected. */
 void print_pci(struct print *p)
 {
-    const json_t *list = begin(p, "PCI DEVICES", "pci",
-                               "no GPU, network adapter, NVMe or NVSwitch on the bus"),
-                 *device;
+    const json_t *list =
+        begin(p, "PCI DEVICES", "pci", "no GPU, network adapter, NVMe or NVSwitch on the bus");
     struct rows what = rows_begin(p, "ADDRESS|KIND|NAME|DRIVER");
     struct rows how = rows_begin(p, "ADDRESS|NATURE|LINK NOW|COULD BE|NUMA|SR-IOV");
-    size_t i;
 
-    json_array_foreach (list, i, device) {
+    FACT_EACH (list, device) {
         const char *name = fact_string(device, "name");
 
         rows_keys(&what, device, "address", "");
@@ -79,7 +77,7 @@ void print_pci(struct print *p)
                                           print_text(device, "device_id")));
         rows_keys(&what, device, "driver", "");
     }
-    json_array_foreach (list, i, device) {
+    FACT_EACH (list, device) {
         const json_t *link = json_object_get(device, "link"),
                      *sriov = json_object_get(device, "sriov");
         const char *now = "", *best = "";
@@ -96,7 +94,7 @@ void print_pci(struct print *p)
         rows_keys(&how, device, "numa_node", "");
         if (!json_is_object(sriov))
             rows_cell(&how, sriov ? "?" : "");
-        else if (!strcmp(print_text(sriov, "role"), "vf"))
+        else if (fact_is(sriov, "role", "vf"))
             rows_print(&how, "of %s", print_text(sriov, "physical_function"));
         else
             rows_print(&how, "%s of %s VFs", print_integer(p, sriov, "vfs"),
@@ -106,11 +104,10 @@ void print_pci(struct print *p)
 
 void print_network(struct print *p)
 {
-    const json_t *list = begin(p, "NETWORK", "network", "no interface"), *nic;
+    const json_t *list = begin(p, "NETWORK", "network", "no interface");
     struct rows t = rows_begin(p, "NAME|KIND|NATURE|SPEED|STATE|MTU|>DRIVER|>NUMA|>PCI");
-    size_t i;
 
-    json_array_foreach (list, i, nic) {
+    FACT_EACH (list, nic) {
         double speed = fact_number(nic, "speed_gbits_per_s", 0);
 
         rows_keys(&t, nic, "name", "");
@@ -131,14 +128,12 @@ static const char *gids_text(struct print *p, const json_t *port)
         const char *type, *label;
     } types[] = {{"IB/RoCE v1", "v1"}, {"RoCE v2", "v2"}};
     const char *text = "";
-    const json_t *gid;
-    size_t i;
 
     for (size_t t = 0; t < 2; t++) {
         const char *label = pool_text(p->pool, "%s%s:", *text ? ", " : "", types[t].label);
 
-        json_array_foreach (json_object_get(port, "gids"), i, gid)
-            if (!strcmp(print_text(gid, "type"), types[t].type)) {
+        FACT_EACH (json_object_get(port, "gids"), gid)
+            if (fact_is(gid, "type", types[t].type)) {
                 text = pool_text(p->pool, "%s%s %lld", text, label, fact_integer(gid, "index", -1));
                 label = "";
             }
@@ -148,12 +143,11 @@ static const char *gids_text(struct print *p, const json_t *port)
 
 void print_rdma(struct print *p)
 {
-    const json_t *list = begin(p, "RDMA", "rdma", "no RDMA device"), *device;
+    const json_t *list = begin(p, "RDMA", "rdma", "no RDMA device");
     struct rows t =
         rows_begin(p, "NAME|PORT|STATE|RATE|>LAYER|>NATURE|DRIVER|>FIRMWARE|>NUMA|>PCI|>GIDS");
-    size_t i;
 
-    json_array_foreach (list, i, device) {
+    FACT_EACH (list, device) {
         const json_t *ports = json_object_get(device, "ports"), *port;
         size_t k = 0;
 

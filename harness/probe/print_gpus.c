@@ -56,10 +56,8 @@ static void nvml_link_row(struct rows *t, const char *gpu, const json_t *pcie)
 static void print_gpu_links(struct print *p, const json_t *list)
 {
     struct rows t = rows_begin(p, "PCIE LINK, FROM GPU TO ROOT|NOW|AT BEST|NOTE");
-    const json_t *gpu, *uplink;
-    size_t i, k;
 
-    json_array_foreach (list, i, gpu) {
+    FACT_EACH (list, gpu) {
         const char *address = print_text(gpu, "address");
         const json_t *device = fact_one_of(json_object_get(p->machine, "pci"), "address", address);
         const json_t *link = json_object_get(device, "link"), *pcie = json_object_get(gpu, "pcie");
@@ -68,7 +66,7 @@ static void print_gpu_links(struct print *p, const json_t *list)
             link_row(&t, "", link);
         else if (json_is_object(pcie))
             nvml_link_row(&t, address, pcie);
-        json_array_foreach (json_object_get(device, "uplinks"), k, uplink)
+        FACT_EACH (json_object_get(device, "uplinks"), uplink)
             link_row(&t, "then ", uplink);
     }
 }
@@ -77,12 +75,9 @@ static void print_gpu_links(struct print *p, const json_t *list)
 
 static const json_t *find_pair(const json_t *pairs, const char *a, const char *b)
 {
-    const json_t *pair;
-    size_t i;
-
-    json_array_foreach (pairs, i, pair)
-        if ((!strcmp(print_text(pair, "a"), a) && !strcmp(print_text(pair, "b"), b)) ||
-            (!strcmp(print_text(pair, "a"), b) && !strcmp(print_text(pair, "b"), a)))
+    FACT_EACH (pairs, pair)
+        if ((fact_is(pair, "a", a) && fact_is(pair, "b", b)) ||
+            (fact_is(pair, "a", b) && fact_is(pair, "b", a)))
             return pair;
     return NULL;
 }
@@ -104,14 +99,13 @@ static void print_gpu_pairs(struct print *p, const json_t *gpus)
 {
     enum { MATRIX_MAX = 18 };
     const json_t *pairs = json_object_get(gpus, "pairs"), *list = json_object_get(gpus, "devices");
-    const json_t *gpu, *pair;
     const char *address[MATRIX_MAX], *names = "GPU TO GPU|";
-    size_t i, k, n = 0, known = 0;
+    size_t n = 0, known = 0;
 
-    json_array_foreach (pairs, k, pair)
+    FACT_EACH (pairs, pair)
         known += fact_string(pair, "relation") || fact_string(pair, "p2p_read") ||
                  fact_integer(pair, "nvlinks", 0);
-    json_array_foreach (list, i, gpu) /* those that have pairs */
+    FACT_EACH (list, gpu) /* those that have pairs */
         if (n < MATRIX_MAX && (fact_one_of(pairs, "a", print_text(gpu, "address")) ||
                                fact_one_of(pairs, "b", print_text(gpu, "address")))) {
             names = pool_text(p->pool, "%s|%zu", names, n);
@@ -120,10 +114,10 @@ static void print_gpu_pairs(struct print *p, const json_t *gpus)
     if (!known)
         return;
     struct rows t = rows_begin(p, names);
-    for (i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         rows_cell(&t, address[i]);
         rows_print(&t, "%zu", i);
-        for (k = 0; k < n; k++)
+        for (size_t k = 0; k < n; k++)
             rows_cell(&t, k == i ? "." : pair_text(p, find_pair(pairs, address[i], address[k])));
     }
     document_paragraph(
@@ -146,21 +140,20 @@ static const char *yes_no(const json_t *object, const char *key, const char *yes
 static const char *nearest_text(struct print *p, const char *gpu)
 {
     static const char *const order[] = {"PIX", "PXB", "PHB", "NODE", "SYS"};
-    const json_t *rdma = json_object_get(p->machine, "rdma"), *pair, *device;
+    const json_t *rdma = json_object_get(p->machine, "rdma");
     const char *text[5] = {"", "", "", "", ""};
     bool rdma_only = false;
-    size_t i;
 
-    json_array_foreach (rdma, i, device)
+    FACT_EACH (rdma, device)
         rdma_only = rdma_only || fact_string(device, "pci");
-    json_array_foreach (json_object_get(p->machine, "proximity"), i, pair) {
+    FACT_EACH (json_object_get(p->machine, "proximity"), pair) {
         const char *nic = print_text(pair, "nic"),
                    *name = fact_string(fact_one_of(rdma, "pci", nic), "name");
 
-        if (strcmp(print_text(pair, "gpu"), gpu) != 0 || (rdma_only && !name))
+        if (!fact_is(pair, "gpu", gpu) || (rdma_only && !name))
             continue;
         for (size_t o = 0; o < 5; o++)
-            if (!strcmp(print_text(pair, "relation"), order[o]))
+            if (fact_is(pair, "relation", order[o]))
                 text[o] =
                     pool_text(p->pool, "%s%s%s", text[o], *text[o] ? " " : "", name ? name : nic);
     }
@@ -174,10 +167,8 @@ static void print_identities(struct print *p, const json_t *list)
 {
     struct rows t =
         rows_begin(p, "ADDRESS|>CUDA|NAME|NATURE|>CC|>SMS|MEMORY|>PEAK|>MIG|>NUMA|NEAREST ADAPTER");
-    const json_t *gpu;
-    size_t i;
 
-    json_array_foreach (list, i, gpu) {
+    FACT_EACH (list, gpu) {
         const json_t *mig = json_object_get(gpu, "mig");
         double peak = fact_number(gpu, "memory_gbytes_per_s", 0);
 
@@ -209,12 +200,10 @@ static void print_states(struct print *p, const json_t *list)
 {
     struct rows t =
         rows_begin(p, "ADDRESS|POWER LIMIT|PERSISTENCE|ECC|BAR1|>COMPUTE|>VIRTUAL|>NVLINK");
-    const json_t *gpu;
-    size_t i;
 
     if (!fact_one_of(list, "source", "nvml"))
         return;
-    json_array_foreach (list, i, gpu) {
+    FACT_EACH (list, gpu) {
         const json_t *nvlink = json_object_get(gpu, "nvlink"),
                      *errors = json_object_get(gpu, "ecc_errors");
         long long corrected = fact_integer(errors, "corrected", 0),
@@ -272,22 +261,21 @@ static void print_cuda(struct print *p, const json_t *gpus)
                    print_text(cuda, "driver_version"),
                    toolkit ? "toolkit here " : "no toolkit here", toolkit ? toolkit : "",
                    fact_true(cuda, "simulated") ? "; simulated" : "");
-    else if (strcmp(print_text(p->machine, "source"), "recorded tree") != 0)
+    else if (!fact_is(p->machine, "source", "recorded tree"))
         print_line(p, "CUDA", "not usable: %s", print_text(cuda, "works_why"));
 }
 
 static void print_fabric(struct print *p, const json_t *gpus)
 {
-    const json_t *gpu;
-    size_t i, members = 0, complete = 0;
+    size_t members = 0, complete = 0;
 
     if (fact_integer(gpus, "nvswitches", 0))
         print_line(p, "NVSwitches", "%lld", fact_integer(gpus, "nvswitches", 0));
-    json_array_foreach (json_object_get(gpus, "devices"), i, gpu) {
+    FACT_EACH (json_object_get(gpus, "devices"), gpu) {
         const json_t *fabric = json_object_get(gpu, "fabric");
 
         members += json_is_object(fabric);
-        complete += !strcmp(print_text(fabric, "state"), "completed");
+        complete += fact_is(fabric, "state", "completed");
     }
     if (members)
         print_line(p, "NVLink fabric", "complete for %zu of %zu GPUs", complete, members);

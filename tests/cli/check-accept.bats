@@ -73,7 +73,7 @@ read='memory read 1073741824 *'
         [ ! -e results/history.db ]
     done
     check 2 n1 --accept triadx
-    grep -q "'memory " err # the nearest
+    grep -q " is called '" err
     check 2 n1 --accept --reason ' '
     grep -q -- '--reason' err
 }

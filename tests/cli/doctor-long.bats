@@ -7,21 +7,6 @@
 load rows
 load doctor
 
-# record FILE DAYS CHANGES REPLAYS: of one machine, so many days after its boot.
-record()
-{
-    python3 - "$out" "$@" <<'END'
-import json, sys
-record = json.load(open(sys.argv[1]))
-machine, (days, changes, replays) = record["machine"], map(float, sys.argv[3:])
-machine["load"]["uptime_seconds"] = days * 86400
-machine["network"][0]["counters"]["carrier_changes"] = changes
-machine["gpus"]["nvml"] = True
-machine["gpus"]["devices"][0].update(persistence_mode=True, pcie={"replays": replays})
-json.dump(record, open(sys.argv[2], "w"))
-END
-}
-
 # lossy FILE DAYS MISSED PACKETS: of one machine, so many packets that came while its ring was full.
 lossy()
 {

@@ -58,7 +58,7 @@ def ratio(turn):
     return outer / inner if turn["first"] == "with" else inner / outer
 
 def share(m):
-    r = statistics.median(ratio(t) for t in m["turns"])
+    r = statistics.geometric_mean(ratio(t) for t in m["turns"])
     assert abs(r - m["ratio"]) < 1e-6 * r, (r, m["ratio"])
     return r - 1 if m["of_time"] else 1 - r
 
@@ -75,15 +75,15 @@ need_dial() {
 
 @test "a planted loss of a fifth is priced, of a rate and of a time" {
     need_dial
-    measure dial-low,dial-late
+    measure dial-low,dial-late --measure-width 20%
     check '
 low, late = measured
 assert low["check"] == "dial-low" and late["check"] == "dial-late", measured
 for m, truth in ((low, .2), (late, .25)):
     assert m["state"] == "done" and len(m["turns"]) == 7, m
     near(share(m), truth, 1e-6)
-    near(m["share_low"], truth, 1e-6)
-    near(m["share_high"], truth, 1e-6)
+    # of two figures alone it is not known how they are rounded
+    assert truth - .15 < m["share_low"] < truth < m["share_high"] < truth + .15, m
 assert not low["of_time"] and late["of_time"]
 assert low["command"] == "plumb dial --speed 80, against --speed 100", low["command"]'
     grep -q '^plumb doctor: .* 2 causes .* 14 times' "$err"
@@ -91,7 +91,7 @@ assert low["command"] == "plumb dial --speed 80, against --speed 100", low["comm
 
 @test "a variable of the environment is a cause: one side lacks it, and it is there again after that" {
     need_dial
-    DIAL_BRAKE=25 measure dial-brake,dial-low
+    DIAL_BRAKE=25 measure dial-brake,dial-low --measure-width 20%
     check '
 low, brake = sorted(measured, key=lambda m: m["check"], reverse=True)
 near(share(brake), .25, 1e-6)
@@ -176,19 +176,23 @@ measure_over_a_link() {
     } &
     listener=$!
     status=0
-    on_a_shaped_link env PATH="$PWD/path:$PATH" "$bin/plumb" doctor --json --measure="$1" --peer 10.77.0.2 >"$json" 2>"$err" || status=$?
+    on_a_shaped_link "$bin/plumb" doctor --json --measure="$1" --peer 10.77.0.2 >"$json" 2>"$err" || status=$?
     if grep -qE 'tbf|Operation not|Unknown device type' "$err"; then skip "no shaped pair of interfaces can be made here: $(tail -n 1 "$err")"; fi
 }
 
-# costs_the_frames SHORT LONG: the one cause costs the frames of these MTUs. Where other programs take the CPUs, its
-# interval may be too wide to say so.
-costs_the_frames() {
+@test "the cause mtu: segments of MTU 1500 cost their frames; without a peer there are none to measure" {
+    measure mtu
+    check '
+assert measured[0]["state"] == "skipped", measured
+assert "--peer" in measured[0]["reason"], measured'
+    measure_over_a_link mtu
+    # Where other programs take the CPUs, its interval may be too wide to say so.
     status=0
     check "
-# of a full segment: IPv4 20, TCP 20, time stamps 12; the shaper counts the 14 of Ethernet
+# of a full segment: IPv4 20, TCP 20, time stamps 12; the shaper counts the 14 of Ethernet; --segment has IPv6 in mind
 def goodput(mtu):
     return (mtu - 20 - 20 - 12) / (mtu + 14)
-truth = 1 - goodput($1) / goodput($2)
+truth = 1 - goodput(1480) / goodput(8980)
 m = measured[0]
 assert m['state'] == 'done', m
 if m['share_high'] - m['share_low'] > .02 and os.getloadavg()[0] > 2 * os.cpu_count():
@@ -198,22 +202,4 @@ near(share(m), truth, .02)
 assert 0 < m['share_low'] <= m['share_high'] < truth + .02, m" || status=$?
     [ "$status" -ne 77 ] || skip "other programs took the CPUs: the price is known to more than 2 % only, and holds the frames'"
     [ "$status" -eq 0 ]
-}
-
-@test "MTU 1400 against 9000 over a shaped link: the cost is that of the frames, within 2 %" {
-    printf '#!/bin/sh\nip link set v0 mtu "$1" && nsenter -t "$HOLD" -n ip link set v1 mtu "$1"\n' | script set-mtu
-    mkdir path
-    install -m 755 "$top/tests/tools/plumb-mtu.py" path/plumb-mtu
-    export PLUMB_NET=$bin/plumb-net PLUMB_MTU_SET=$PWD/set-mtu
-    measure_over_a_link planted-mtu
-    costs_the_frames 1400 9000
-}
-
-@test "the cause mtu: segments of MTU 1500 cost their frames; without a peer there are none to measure" {
-    measure mtu
-    check '
-assert measured[0]["state"] == "skipped", measured
-assert "--peer" in measured[0]["reason"], measured'
-    measure_over_a_link mtu
-    costs_the_frames 1480 8980 # of TCP over IPv6, which --segment has in mind
 }

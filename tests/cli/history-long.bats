@@ -23,54 +23,23 @@ import csv, json
 row = next(csv.DictReader(open("c.csv")))
 assert "6.1.0-18-amd64 to 6.1.0-20-amd64; " in row["differences"], row["differences"]
 at = json.load(open("j.json"))["cases"][0]["changes"][0]["differing"][0]
-assert at["unsteady"] == "", at
 assert (at["run"], at["run_before"]) == ("nightly-20260210-020000", "nightly-20260209-020000"), at
 assert [(d["what"], d["may_weigh"]) for d in at["differences"]] == [
     ("kernel", True), ("plumb commit", True), ("NVIDIA driver", False)], at["differences"]
 END
 }
 
-@test "a slow slip is told as one: from which run to which, in all and a run; in every form, with a line in the plot" {
-    LC_ALL=C run -0 "$plumb" history "$shared/slips" --csv c.csv --html h.html
-    [[ "$output" == *"slip: -1"[5678].*" GB/s, -0."[23]*" % "*"(-0."*" to -0."* ]]
-    [[ "$output" == *"nightly-20260410-020000 (2026-04-10),"*"6.1.0-18-amd64 to 6.1.0-20-amd64"* ]]
-    [[ "$output" == *$'\n'" "*" ^-----------"* ]]
-    [[ "$output" == *"memory latency"*"slip: +1"[123].* ]]
-    grep -q 'a slip: .* -0\.[23][0-9]* % a run' h.html
-    grep -q 'nightly-20260410-020000 (2026-04-10T02:00:00Z)' h.html
-    "$plumb" history "$shared/slips" --json > j.json
+@test "a slow slip is told as steps, in every form" {
+    LC_ALL=C run -0 "$plumb" history "$shared/slips" --csv c.csv
+    [[ "$output" == *"memory triad"*"- worse: -"*"- worse: -"*"memory latency"*"- worse: +"* ]]
     python3 - << 'END'
-import csv, json
-rows = {("triad" if "triad" in r["label"] else "latency"): r for r in csv.DictReader(open("c.csv"))}
-cases = {("triad" if "triad" in c["label"] else "latency"): c for c in json.load(open("j.json"))["cases"] if c["changes"]}
-assert set(rows) == set(cases) == {"triad", "latency"}
-for name, end, on, rate in (("triad", 99, True, 0.997), ("latency", 69, False, 1.004)):
-    row, (change,), values = rows[name], cases[name]["changes"], cases[name]["values"]
-    runs = [v["run"] for v in values]
-    assert row["kind"] == change["kind"] == "slip" and change["direction"] == "worse"
-    assert row["end_run"] == change["end_run"] and row["goes_on"] == ("yes" if change["goes_on"] else "no")
-    assert change["goes_on"] == on and abs(runs.index(change["end_run"]) - end) <= 5, change
-    assert abs(runs.index(change["run"]) - 40) <= 5, change["run"]
-    assert change["ratio_a_run_low"] <= rate <= change["ratio_a_run_high"], change
-    assert abs(float(row["ratio_a_run"]) / change["ratio_a_run"] - 1) < 1e-6
-    assert change["ratio_low"] <= change["ratio"] <= change["ratio_high"]
-    assert change["slip_runs"] == runs.index(change["end_run"]) - runs.index(change["run"]) + 1
+import csv
+total = {"triad": 1.0, "latency": 1.0}
+for row in csv.DictReader(open("c.csv")):
+    assert row["direction"] == "worse", row
+    total["triad" if "triad" in row["label"] else "latency"] *= float(row["ratio"])
+assert 0.82 < total["triad"] < 0.87 and 1.10 < total["latency"] < 1.15, total
 END
-}
-
-@test "--fail-on-change fails once for a slip: with the run that it could be told by" {
-    "$plumb" history "$shared/slips" --case triad --csv c.csv > /dev/null
-    seen=$(python3 -c 'import csv; print(next(csv.DictReader(open("c.csv")))["seen_run"])')
-    cp -R "$shared/slips" until
-    for run in until/*; do
-        [[ "${run#until/}" > "$seen" ]] && rm -r "$run"
-    done
-    run -1 "$plumb" history until --case triad --fail-on-change
-    [[ "${lines[-1]}" == "--fail-on-change: 1 "*": memory triad"* ]]
-    rm -r "until/$seen"
-    run -0 "$plumb" history until --case triad --fail-on-change
-    run -0 "$plumb" history "$shared/slips" --case triad --fail-on-change
-    run -1 "$plumb" history "$shared/slips" --case triad --fail-on-change --within 90
 }
 
 # stolen DIR WORD FIRST LAST PERCENT: in these nights (the first is 0) others took so much of the CPU from the rows that hold WORD,
@@ -178,7 +147,7 @@ END
     told 0 'nightly-20260210* kernel* 18 ' "$plumb" history "$shared/runs" --since 2026-02-12 --case triad
     run -0 "$plumb" history "$shared/runs" --since 2026-02-13 --case triad
     [[ "$output" != *"worse: "* ]]
-    told 0 'memory triad*slip: -1*nightly-202602' "$plumb" history "$shared/slips" --since 2026-04-01 --all --html h.html
+    told 0 'memory triad*worse: -*nightly-202603' "$plumb" history "$shared/slips" --since 2026-04-01 --all --html h.html
     [ -s h.html ]
 }
 

@@ -90,65 +90,40 @@ void history_promise(const struct effort *e, const char *what, size_t wrong, siz
                  of);
 }
 
-struct alarms {
-    size_t steps, slips;
-};
-
-static void count_alarms(struct alarms *alarms, const double *x, size_t n)
+/* outlier: one run of each series is far off, 50 % down, or up. */
+static size_t alarms_of(noise_make *make, bool outlier, size_t series, struct rng *rng)
 {
-    size_t n_points;
-    struct change_point *points = history_find(x, n, &n_points);
-
-    for (size_t i = 0; i < n_points; i++)
-        *(points[i].kind == CHANGE_SLIP ? &alarms->slips : &alarms->steps) += 1;
-    free(points);
-}
-
-static struct alarms alarms_of(const struct noise_kind *kind, size_t series, struct rng *rng)
-{
-    struct alarms alarms = {0};
     double x[YEAR];
+    size_t alarms = 0;
 
     for (size_t i = 0; i < series; i++) {
-        kind->make(rng, x, YEAR);
-        add_step(x, YEAR, YEAR, 0);
-        count_alarms(&alarms, x, YEAR);
-    }
-    return alarms;
-}
+        size_t n;
 
-/* One run of a series without change is far off: 50 % down, or up. */
-static struct alarms alarms_of_outlier(size_t series, struct rng *rng)
-{
-    struct alarms alarms = {0};
-    double x[YEAR];
-
-    for (size_t i = 0; i < series; i++) {
-        noise_kinds[0].make(rng, x, YEAR);
+        make(rng, x, YEAR);
         add_step(x, YEAR, YEAR, 0);
-        x[rng_below(rng, YEAR)] *= i % 2 ? 0.5 : 1.5;
-        count_alarms(&alarms, x, YEAR);
+        if (outlier)
+            x[rng_below(rng, YEAR)] *= i % 2 ? 0.5 : 1.5;
+        free(history_find(x, YEAR, &n));
+        alarms += n;
     }
     return alarms;
 }
 
 static void print_alarms(const struct effort *e, const char *name, const char *what, bool promised,
-                         struct alarms alarms, size_t series)
+                         size_t alarms, size_t series)
 {
-    size_t all = alarms.steps + alarms.slips;
     char text[64];
 
     history_name(e, name);
-    history_cell(e, "%.0f", (double)alarms.steps);
-    history_cell(e, "%.0f", (double)alarms.slips);
-    history_cell(e, "%.2f", 100 * (double)all / (double)series);
+    history_cell(e, "%.0f", (double)alarms);
+    history_cell(e, "%.2f", 100 * (double)alarms / (double)series);
     history_cell(e, promised ? "%.0f" : "none", 100 * PROMISED_A_YEAR);
     if (!e->said->tap)
         printf(e->markdown ? "| %s " : "%s", what);
     history_end(e);
     snprintf(text, sizeof(text), "false alarms a year, %s", name);
     if (promised)
-        history_promise(e, text, all, series, PROMISED_A_YEAR);
+        history_promise(e, text, alarms, series, PROMISED_A_YEAR);
 }
 
 static void false_alarms(const struct effort *e, struct rng *rng)
@@ -160,20 +135,21 @@ static void false_alarms(const struct effort *e, struct rng *rng)
              "False alarms: %zu cases (%zu where nothing is promised) over a year of nightly runs, "
              "each looked at after every run",
              e->series, e->series_open);
-    history_head(e, title, "noise|steps|slips|a year|promised|what it is");
+    history_head(e, title, "noise|alarms|a year|promised|what it is");
     for (; k->name; k++) {
         size_t series = k->promised ? e->series : e->series_open;
 
         rng_seed(rng, SEED + (uint64_t)(k - noise_kinds)); /* the same whatever went before */
         if (k->promised || e->all)
-            print_alarms(e, k->name, k->what, k->promised, alarms_of(k, series, rng), series);
+            print_alarms(e, k->name, k->what, k->promised, alarms_of(k->make, false, series, rng),
+                         series);
     }
     rng_seed(rng, SEED + (uint64_t)(k - noise_kinds));
     print_alarms(e, "one run", "gaussian, and one run is 50 % off", true,
-                 alarms_of_outlier(e->series, rng), e->series);
+                 alarms_of(noise_kinds[0].make, true, e->series, rng), e->series);
     if (!e->said->tap)
-        puts(e->markdown ? "\n`a year`: false alarms a year for 100 cases, steps and slips."
-                         : "(a year: for 100 cases, steps and slips)");
+        puts(e->markdown ? "\n`a year`: false alarms a year for 100 cases."
+                         : "(a year: for 100 cases)");
 }
 
 #define DELAYS 6
@@ -182,7 +158,6 @@ static const size_t delays[DELAYS] = {3, 4, 5, 6, 8, 12};
 struct found {
     size_t by[DELAYS]; /* told with so many runs of the new level */
     size_t near;       /* and its place is within one run of the true one */
-    size_t slips;      /* and it is taken for a slip */
 };
 
 static struct found find_steps(noise_make *make, size_t after, double step, size_t n,
@@ -205,7 +180,6 @@ static struct found find_steps(noise_make *make, size_t after, double step, size
             for (size_t d = 0; d < DELAYS; d++)
                 found.by[d] += points[p].seen - after < delays[d];
             found.near += points[p].at + 1 >= after && points[p].at <= after + 1;
-            found.slips += points[p].kind == CHANGE_SLIP;
             break;
         }
         free(points);
@@ -222,7 +196,6 @@ static void print_found(const struct effort *e, const char *name, const struct f
     for (size_t d = 0; d < DELAYS; d++)
         history_cell(e, "%.1f %%", (double)found->by[d] / of);
     history_cell(e, "%.1f %%", (double)found->near / of);
-    history_cell(e, "%.1f %%", (double)found->slips / of);
     history_end(e);
     for (size_t d = 0; promised && d < DELAYS; d++)
         if (delays[d] == PROMISED_RUNS)
@@ -230,7 +203,7 @@ static void print_found(const struct effort *e, const char *name, const struct f
                             e->steps, 1 - PROMISED_FOUND);
 }
 
-static const char columns[] = "3 runs|4|5|6|8|12|place|slip";
+static const char columns[] = "3 runs|4|5|6|8|12|place";
 
 static void steps_by_place(const struct effort *e, struct rng *rng)
 {
@@ -326,7 +299,6 @@ int main(int argc, char **argv)
     rng_seed(&rng, SEED);
     history_slips(&e, &rng);
     if (e.all) {
-        history_slip_ends(&e, &rng);
         history_some_slip(&e, &rng);
         history_short_levels(&e, &rng);
     }

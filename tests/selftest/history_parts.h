@@ -32,10 +32,9 @@ void history_end(const struct effort *e);
 void history_promise(const struct effort *e, const char *what, size_t wrong, size_t of,
                      double share);
 
-/* Slow slips: how often, how soon and how right they are told. */
+/* Slow slips, which are told as steps: how often and how soon. */
 void history_slips(const struct effort *e, struct rng *rng);
-/* How slips end, and what a few slips among many cases are told as. */
-void history_slip_ends(const struct effort *e, struct rng *rng);
+/* What a few slips among many cases are told as. */
 void history_some_slip(const struct effort *e, struct rng *rng);
 /* Levels of few runs that go back. */
 void history_short_levels(const struct effort *e, struct rng *rng);

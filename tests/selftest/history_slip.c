@@ -25,20 +25,19 @@ static void make_noise(struct rng *rng, double *x, size_t n, double noise)
         x[i] = 100 * exp(noise * rng_normal(rng));
 }
 
-/* From run `from` on each of `nights` runs loses the rate of the one before, or gains it; later ones stay there. */
-static void add_slip(double *x, size_t n, size_t from, size_t nights, double rate, bool up)
+/* From run `from` on each loses the rate of the one before, or gains it. */
+static void add_slip(double *x, size_t n, size_t from, double rate, bool up)
 {
     double factor = 1;
 
     for (size_t i = from; i < n; i++) {
-        if (i < from + nights)
-            factor *= up ? 1 / (1 - rate) : 1 - rate;
+        factor *= up ? 1 / (1 - rate) : 1 - rate;
         x[i] *= factor;
     }
 }
 
 struct slips {
-    size_t named, soon, in_time, as_slip, covered, more;
+    size_t named, soon, in_time, more;
     double *nights; /* until it was told; of those named */
 };
 
@@ -48,10 +47,9 @@ static double lost_by(double rate, double nights)
 }
 
 static void count_slip(struct slips *s, const struct change_point *points, size_t n, size_t after,
-                       double rate, bool up)
+                       double rate)
 {
     const struct change_point *p = NULL;
-    double total = pow(1 - rate, up ? -NIGHTS : NIGHTS);
 
     for (size_t i = 0; i < n; i++) {
         if (points[i].seen < after)
@@ -64,8 +62,6 @@ static void count_slip(struct slips *s, const struct change_point *points, size_
     s->nights[s->named++] = (double)(p->seen - after + 1);
     s->soon += p->seen < after + SOON;
     s->in_time += lost_by(rate, (double)(p->seen - after + 1)) <= PROMISED_LOST;
-    s->as_slip += p->kind == CHANGE_SLIP;
-    s->covered += p->kind == CHANGE_SLIP && p->low <= total && total <= p->high;
 }
 
 static int by_value(const void *a, const void *b)
@@ -87,9 +83,9 @@ static void print_slip(const struct effort *e, double noise, size_t after, doubl
         size_t n = after + NIGHTS, n_points;
 
         make_noise(rng, x, n, noise);
-        add_slip(x, n, after, NIGHTS, rate, i % 2);
+        add_slip(x, n, after, rate, i % 2);
         struct change_point *points = history_find(x, n, &n_points);
-        count_slip(&s, points, n_points, after, rate, i % 2);
+        count_slip(&s, points, n_points, after, rate);
         free(points);
     }
     if (!s.nights)
@@ -106,9 +102,7 @@ static void print_slip(const struct effort *e, double noise, size_t after, doubl
     history_cell(e, "%.1f %%", 100 * lost_by(rate, median));
     history_cell(e, "%.1f %%", 100 * lost_by(rate, late));
     history_cell(e, "%.1f %%", (double)s.in_time / of);
-    history_cell(e, "%.1f %%", s.named ? 100 * (double)s.as_slip / (double)s.named : 0);
-    history_cell(e, "%.1f %%", s.as_slip ? 100 * (double)s.covered / (double)s.as_slip : 0);
-    history_cell(e, "%.1f %%", (double)s.more / of);
+    history_cell(e, "%.1f", (double)(s.named + s.more) / (double)e->slips);
     history_end(e);
     free(s.nights);
     if (promised)
@@ -126,79 +120,12 @@ void history_slips(const struct effort *e, struct rng *rng)
              "Slips: told in %% of %zu series, %d and %d nights after they began, by noise, nights "
              "before and change a night",
              e->slips, SOON, NIGHTS);
-    history_head(
-        e, title,
-        "noise, before, a night|60 nights|120 nights|median|95 %|lost|95 %|by 6 %|slip|interval|"
-        "more");
+    history_head(e, title,
+                 "noise, before, a night|60 nights|120 nights|median|95 %|lost|95 %|by 6 %|steps");
     for (size_t i = 0; i < (e->all ? 3 : 1); i++)
         for (size_t k = 0; k < PLACES; k++)
             for (size_t r = 0; r < (e->all ? 5 : 1); r++)
                 print_slip(e, noises[i], places[k], rates[r], rng);
-}
-
-/* --- how slips end --- */
-
-struct ends {
-    size_t end_near, repaired, right;
-};
-
-static void count_end(struct ends *c, const struct change_point *points, size_t n, size_t end,
-                      bool repair)
-{
-    size_t n_points = 0;
-    bool slip = false, repaired = false;
-
-    for (size_t i = 0; i < n; i++) {
-        const struct change_point *p = &points[i];
-
-        n_points++;
-        if (p->kind == CHANGE_SLIP && !slip) {
-            slip = true;
-            c->end_near += p->end + 6 >= end && p->end <= end + 4;
-        }
-        repaired |= p->kind == CHANGE_STEP && p->seen >= end && p->seen < end + REPAIRED_BY;
-    }
-    c->repaired += repaired;
-    c->right += n_points == 1 + (size_t)repair;
-}
-
-void history_slip_ends(const struct effort *e, struct rng *rng)
-{
-    static const struct {
-        const char *name;
-        size_t nights, behind;
-        double rate, repair;
-    } kinds[] = {
-        {"60 nights, then a level", 60, 60, 0.002, 0},
-        {"30 nights, then a level", 30, 100, 0.003, 0},
-        {"30 nights, repaired by 5 %", 30, 30, 0.003, 0.05},
-        {"30 nights, repaired", 30, 30, 0.003, 0.094},
-        {"60 nights, repaired", 60, 30, 0.003, 0.197},
-    };
-    double of = (double)e->slips / 100;
-
-    history_head(e, "How slips end, in noise of 1 % after 60 nights", "slip|end|repair|right");
-    for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++) {
-        struct ends c = {0};
-
-        for (size_t i = 0; i < e->slips; i++) {
-            double x[RUNS_MAX];
-            size_t end = 60 + kinds[k].nights, n = end + kinds[k].behind, n_points;
-
-            make_noise(rng, x, n, 0.01);
-            add_slip(x, n, 60, kinds[k].nights, kinds[k].rate, false);
-            for (size_t t = end; t < n; t++)
-                x[t] *= 1 + kinds[k].repair;
-            struct change_point *points = history_find(x, n, &n_points);
-            count_end(&c, points, n_points, end, kinds[k].repair > 0);
-            free(points);
-        }
-        history_name(e, kinds[k].name);
-        history_cell(e, "%.1f %%", (double)c.end_near / of);
-        history_cell(e, kinds[k].repair > 0 ? "%.1f %%" : "", (double)c.repaired / of);
-        history_cell(e, "%.1f %%", (double)c.right / of);
-        history_end(e);
-    }
 }
 
 /* Of 40 cases 8 lose 0.3 % a night for 60 nights, from the first on. */
@@ -214,7 +141,7 @@ void history_some_slip(const struct effort *e, struct rng *rng)
             size_t n_points;
 
             make_noise(rng, x, SOON, 0.01);
-            add_slip(x, SOON, 0, k < 8 ? SOON : 0, 0.003, false);
+            add_slip(x, SOON, k < 8 ? 0 : SOON, 0.003, false);
             free(history_find(x, SOON, &n_points));
             of_round += k < 8 && n_points;
             others += k >= 8 && n_points;

@@ -224,7 +224,7 @@ TEST(texts_of_files_stay_texts)
     free(text);
     text = printed(view_print_csv, &s);
     assert_non_null(strstr(text, "\n<i>,\"<img src=x>|`y`"));
-    assert_says(text, ", \"\"\xef\xbf\xbd\"\"\"|,compared,worse,no,no,,,,0.05,10,,GB/s,");
+    assert_says(text, ", \"\"\xef\xbf\xbd\"\"\"|,compared,GB/s,,,,no,worse,worse,no,no,,,,0.05,");
     free(text);
     text = printed(view_print_json, &s);
     json = json_loads(text, 0, NULL);

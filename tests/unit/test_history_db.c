@@ -12,36 +12,6 @@
 
 #define STARTED "2026-01-01T00:00:00Z"
 
-/* A folder for the while goes with its process, though that is killed. */
-TEST(test_scratch_ends_with_its_process)
-{
-    char path[4096] = "", error[512] = "", *folder = NULL;
-    int fds[2];
-
-    assert_int_equal(scratch_make(&folder, error, sizeof(error)), 0);
-    assert_int_equal(access(folder, W_OK), 0);
-    snprintf(path, sizeof(path), "%s", folder);
-    scratch_remove(folder);
-    assert_int_not_equal(access(path, F_OK), 0);
-    assert_int_equal(pipe(fds), 0);
-    pid_t pid = fork();
-    if (pid == 0) {
-        if (!scratch_make(&folder, error, sizeof(error)) &&
-            write(fds[1], folder, strlen(folder)) > 0)
-            raise(SIGKILL);
-        _exit(1);
-    }
-    assert_int_equal(waitpid(pid, NULL, 0), pid);
-    ssize_t n = read(fds[0], path, sizeof(path) - 1);
-    assert_true(n > 0);
-    path[n] = 0;
-    for (int i = 0; i < 6000 && !access(path, F_OK); i++)
-        usleep(10000);
-    assert_int_not_equal(access(path, F_OK), 0);
-    close(fds[0]);
-    close(fds[1]);
-}
-
 static void check_series(const struct history *h)
 {
     assert_int_equal(h->n_runs, 3);

@@ -327,8 +327,11 @@ TEST(looks_who_is_there)
 
         run.hosts.all[0].calls = strdup("A");
         snprintf(csv, sizeof(csv), "rank,node,host,pid,cpus,build\n%s", cases[i].rows);
-        int err = check_who(&run, csv, strlen(csv), error, sizeof(error));
+        json_t *ranks;
+        int err = check_who(&run, csv, strlen(csv), &ranks, error, sizeof(error));
         assert_int_equal(err, cases[i].wanted ? -EBADMSG : 0);
+        assert_int_equal(json_array_size(ranks), cases[i].wanted ? 0 : 3);
+        json_decref(ranks);
         assert_says(error, cases[i].wanted ? cases[i].wanted : "");
         hosts_release(&run.hosts);
     }

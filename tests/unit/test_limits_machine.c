@@ -241,6 +241,12 @@ static const struct {
      {{"net.vf0.gbits_per_s", 25, "sysfs"},
       {"net.vf0.tcp_gbits_per_s", 25 * 1460.0 / 1538, "sysfs"},
       {"net.ib0.gbits_per_s", 200, "sysfs"}}},
+    {"{'rdma': [{'name': 'ib', 'nature': 'physical', 'ports': ["
+     " {'port': 1, 'rate_gbits_per_s': 1, 'lanes': '4X NDR', 'link_layer': 'InfiniBand'},"
+     " {'port': 2, 'rate_gbits_per_s': 1, 'lanes': '2X HDR', 'link_layer': 'InfiniBand'},"
+     " {'port': 3, 'rate_gbits_per_s': 1, 'lanes': '13X NDR', 'link_layer': 'InfiniBand'}]}]}",
+     4,
+     {{"rdma.ib.1.gbits_per_s", 400, "sysfs"}, {"rdma.ib.2.gbits_per_s", 100, "sysfs"}}},
     // Recorded, older or damaged machine files: no figure, no crash.
     {"{}", 0, {{NULL, 0, NULL}}},
     {"{'memory': 5, 'pci': {}, 'network': 'x', 'rdma': 1.5, 'gpus': []}", 0, {{NULL, 0, NULL}}},

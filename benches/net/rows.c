@@ -40,16 +40,15 @@ static const struct bench_metric metrics[] = {
     {.pipe = "Between two processes",                                                              \
      .label = what,                                                                                \
      .where = "metric=bandwidth transport=" name,                                                  \
-     .flags = HEADLINE_QUIET | HEADLINE_COST},
+     .flags = HEADLINE_QUIET},
 
 /* Of a line's payload TCP and RDMA reach all but a few percent, where the CPU does
  * not bound them. */
 static const struct bench_headline headlines[] = {
     BY_TRANSPORT("Network", "%s",
                  "metric=bandwidth direction!=both,sum transport!=" WIRES_NEAR_WORDS " rail=,all",
-                 HEADLINE_COST, .low_below = 85),
-    BY_TRANSPORT("Network", "both ways at once, sum, by", "metric=bandwidth direction=sum",
-                 HEADLINE_COST),
+                 0, .low_below = 85),
+    BY_TRANSPORT("Network", "both ways at once, sum, by", "metric=bandwidth direction=sum", 0),
     BY_TRANSPORT("Network latency", "smallest message by", "metric=latency pattern=latency", 0,
                  SMALLEST),
     BY_TRANSPORT("Network latency", "under load, by", "metric=loaded_latency", HEADLINE_TAIL,

@@ -66,7 +66,7 @@ int compare_report(const char *a, const char *b, const char *out, char *error, s
     const struct report_section section = {write_section, verdicts};
 
     /* what cannot be compared may be shown all the same */
-    err = report_make_with(runs, 2, out, err ? NULL : &section, false, error, len);
+    err = report_make(runs, 2, out, err ? NULL : &section, false, error, len);
     if (verdicts)
         close_verdicts(verdicts);
     return err;

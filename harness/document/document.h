@@ -36,9 +36,6 @@ void document_paragraph(struct document *d, const char *text);
  * "". */
 void document_answer(struct document *d, const char *label, const char *word, enum tone tone,
                      const char *text);
-/* The last answer goes on in its line: " (", "3 of 4 cases", ")". */
-void document_answer_aside(struct document *d, const char *before, const char *aside,
-                           const char *after);
 /* A further line of the last answer. command: what is to be typed, or "". */
 void document_answer_more(struct document *d, const char *text, const char *command);
 

@@ -85,7 +85,7 @@ static void write_answer(struct pool *pool, const struct block *b, FILE *out)
         fputs(b->tone == TONE_NONE ? "" : "**", out);
         fputs(*b->text ? ": " : "", out);
     }
-    markdown_text(out, answer_text(pool, b));
+    markdown_text(out, b->text);
     for (const struct answer_line *line = b->lines; line; line = line->next) {
         fputs("<br>\n  ", out);
         line_text(out, line->text);

@@ -135,7 +135,7 @@ static void write_answer(const struct pen *p, const struct block *b)
         html_print(out, "<b class='d-grade%s'>%s</b>", tones[b->tone], b->word);
         fputs(*b->text ? ": " : "", out);
     }
-    write_text(p, answer_text(p->d->pool, b));
+    write_text(p, b->text);
     for (const struct answer_line *line = b->lines; line; line = line->next) {
         fputs("<span class='d-more'>", out);
         write_text(p, line->text);

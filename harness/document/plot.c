@@ -667,25 +667,16 @@ void plot_write_svg(struct pool *pool, const struct plot *plot, bool narrow, FIL
 
 /* ---- with its legend */
 
+/* One a line, where there are two. */
 static size_t count_keys(const struct plot *plot)
 {
-    return plot->keys ? plot->n_keys : plot->n_lines > 1 ? plot->n_lines : 0;
-}
-
-static struct plot_key key_of(const struct plot *plot, size_t i)
-{
-    return plot->keys ? plot->keys[i] : (struct plot_key){.line = i, .label = plot->lines[i].label};
+    return plot->n_lines > 1 ? plot->n_lines : 0;
 }
 
 /* The line as it is drawn, 30 wide and 12 high. */
-static void write_sample(FILE *out, const struct plot *plot, const struct plot_key *key)
+static void write_sample(FILE *out, const struct plot *plot, const struct plot_line *line)
 {
-    const struct plot_line *line = &plot->lines[key->line];
-
-    if (key->colourless)
-        fputs("<g class='line'>", out);
-    else
-        fprintf(out, "<g class='line s%zu'>", line->colour % PLOT_COLOURS);
+    fprintf(out, "<g class='line s%zu'>", line->colour % PLOT_COLOURS);
     if (!plot->categories && !line->apart)
         fprintf(out, "<path class='curve%s' d='M0,6h30'/>", line->dashed ? " dashed" : "");
     if (!line->plain) {
@@ -703,11 +694,9 @@ void plot_write_html(struct pool *pool, const struct plot *plot, FILE *out)
     if (n)
         fputs("<ul class='d-legend'>", out);
     for (size_t i = 0; i < n; i++) {
-        struct plot_key key = key_of(plot, i);
-
         fputs("<li><svg class='d-key' viewBox='0 0 30 12' aria-hidden='true'>", out);
-        write_sample(out, plot, &key);
-        html_print(out, "</svg>%s</li>", key.label);
+        write_sample(out, plot, &plot->lines[i]);
+        html_print(out, "</svg>%s</li>", plot->lines[i].label);
     }
     if (n)
         fputs("</ul>\n", out);
@@ -769,13 +758,11 @@ static void write_file(struct pool *pool, const struct plot *plot, FILE *out)
     fprintf(out, "<svg y='%.1f' width='%.0f' height='%.0f' ", y, pen.width, pen.height);
     write_picture(&pen);
     for (size_t i = 0; i < n_keys; i++) {
-        struct plot_key key = key_of(plot, i);
-
         fprintf(out, "<g transform='translate(%.0f,%.1f)'>", GAP,
                 y + pen.height + pen.line * (double)i);
-        write_sample(out, plot, &key);
+        write_sample(out, plot, &plot->lines[i]);
         write_text(&pen, 38, 6 + 0.35 * pen.font, "start", "",
-                   text_cut(pool, key.label, pen.font, pen.width - 38 - GAP));
+                   text_cut(pool, plot->lines[i].label, pen.font, pen.width - 38 - GAP));
         fputs("</g>\n", out);
     }
     fputs("</svg>\n", out);

@@ -67,13 +67,6 @@ struct plot_row {
     enum tone tone;   /* colours its marker and its note */
 };
 
-/* An entry of the legend, where it is not one a line. */
-struct plot_key {
-    size_t line;
-    const char *label;
-    bool colourless; /* it stands for the dash and the marker alone */
-};
-
 struct plot {
     const char *name; /* of the files, without the ending: letters, digits, '-' and '_' only */
     const char *title, *x_label, *y_label; /* axes with their units: "bandwidth (GB/s)" */
@@ -85,8 +78,6 @@ struct plot {
     const struct plot_row *rows; /* one a tick, where `categories`; or NULL */
     const struct plot_line *lines;
     size_t n_lines;
-    const struct plot_key *keys; /* of the legend; NULL: one a line, where there are two */
-    size_t n_keys;
     const struct plot_mark *marks;
     size_t n_marks;
     double y_top;                 /* the value axis reaches at least there; 0: as the values need */

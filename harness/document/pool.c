@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/alloc.h"
 #include "harness/text.h"
@@ -48,6 +49,16 @@ void *pool_alloc(struct pool *pool, size_t n, size_t width)
     }
     block->used += bytes;
     return (char *)block->bytes + block->used - bytes;
+}
+
+void *pool_grow(struct pool *pool, void *array, size_t n, size_t width)
+{
+    if (n & (n - 1)) /* there is room up to the next power of two */
+        return array;
+    void *grown = pool_alloc(pool, 2 * n, width);
+    if (n)
+        memcpy(grown, array, n * width);
+    return grown;
 }
 
 const char *pool_text(struct pool *pool, const char *format, ...)

@@ -12,6 +12,10 @@ struct pool {
 };
 
 void *pool_alloc(struct pool *pool, size_t n, size_t width); /* zeroed */
+/* As ARRAY_ADD() of core/alloc.h, in the pool. */
+#define POOL_ADD(pool, array, n)                                                                   \
+    ((array) = pool_grow(pool, (array), (size_t)(n), sizeof(*(array))), (n)++, &(array)[(n)-1])
+void *pool_grow(struct pool *pool, void *array, size_t n, size_t width);
 const char *pool_text(struct pool *pool, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* text_list() of harness/text.h as a text of the pool. */

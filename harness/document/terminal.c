@@ -372,7 +372,7 @@ static const char *line_text(const struct pen *p, const struct answer_line *line
 static void print_answer(const struct pen *p, const struct block *b, size_t width)
 {
     const char *label = clean(p, b->label), *word = clean(p, b->word);
-    const char *text = clean(p, answer_text(p->pool, b));
+    const char *text = clean(p, b->text);
     size_t at = width;
 
     fprintf(p->out, p->at.colour ? "\033[1m%s\033[0m" : "%s", label);

@@ -22,7 +22,6 @@ static struct block *add(struct document *d, enum block_kind kind)
 
     b->kind = kind;
     b->text = b->label = b->word = b->anchor = "";
-    b->before = b->aside = b->after = "";
     b->lines_end = &b->lines;
     *d->end = b;
     d->end = &b->next;
@@ -63,24 +62,6 @@ void document_answer(struct document *d, const char *label, const char *word, en
     b->word = word;
     b->tone = tone;
     b->text = text;
-}
-
-void document_answer_aside(struct document *d, const char *before, const char *aside,
-                           const char *after)
-{
-    struct block *b = d->last;
-
-    if (!b || b->kind != BLOCK_ANSWER || !*aside)
-        return;
-    b->before = before;
-    b->aside = aside;
-    b->after = after;
-}
-
-const char *answer_text(struct pool *pool, const struct block *b)
-{
-    return *b->aside ? pool_text(pool, "%s%s%s%s", b->text, b->before, b->aside, b->after)
-                     : b->text;
 }
 
 void document_answer_more(struct document *d, const char *text, const char *command)

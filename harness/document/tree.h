@@ -46,7 +46,6 @@ struct block {
     unsigned level;
     enum tone tone;
     const char *text, *label, *word, *anchor;
-    const char *before, *aside, *after; /* of an answer: what goes on in its line */
     const struct plot *plot;
     struct answer_line *lines, **lines_end;
     struct document_table *table;
@@ -67,8 +66,6 @@ struct document {
     struct document *root; /* whose notes are used; itself outside of folds */
 };
 
-/* The text of an answer with its aside. */
-const char *answer_text(struct pool *pool, const struct block *b);
 /* The text that a cell shows, without its notes. */
 const char *cell_shown(struct pool *pool, const struct cell *cell);
 /* "(1, 3)"; "" without notes. */

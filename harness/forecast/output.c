@@ -203,8 +203,7 @@ int forecast_write(struct pool *pool, const struct document *d, const struct for
 {
     struct report_section section = {write_section, (void *)d};
     const char *own = pool_text(pool, "%s/forecast", files->folder);
-    int err =
-        report_make_with(files->runs, files->n_runs, files->folder, &section, false, error, len);
+    int err = report_make(files->runs, files->n_runs, files->folder, &section, false, error, len);
 
     if (err)
         return err;

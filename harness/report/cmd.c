@@ -118,8 +118,8 @@ static int make(struct making *m, const struct opts *o, const struct options *op
         err = m->judge->open(runs[0], options->baseline, &m->verdicts, error, sizeof(error));
     section.context = m->verdicts;
     if (!err)
-        err = report_make_with(runs, o->n_args, options->out, m->verdicts ? &section : NULL,
-                               options->unfold, error, sizeof(error));
+        err = report_make(runs, o->n_args, options->out, m->verdicts ? &section : NULL,
+                          options->unfold, error, sizeof(error));
     if (err == -EIO) { /* a file that cannot be written hides no answer */
         fprintf(stderr, "plumb report: %s\n", error);
         lost = err;

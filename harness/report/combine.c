@@ -261,7 +261,7 @@ void combine_ceilings(struct report *r, size_t run)
 static void take_limit(const struct report_rows *rows, struct report_point *p)
 {
     for (size_t i = 0; i < p->n_rows; i++) {
-        double limit = rows->limits[p->rows[i]], change;
+        double limit = rows->limits[p->rows[i]];
 
         if (!is_usable(rows, p->rows[i]) || isnan(limit))
             continue;
@@ -272,15 +272,6 @@ static void take_limit(const struct report_rows *rows, struct report_point *p)
         p->middle_limit = fmax(p->middle_limit, rows->middle_limits[p->rows[i]]);
         if (kind_of(rows, p->rows[i]) == LIMIT_REFERENCE)
             p->reference = true;
-        change = ceiling_change(row_number(rows, p->rows[i], FIELD_LIMIT_BEFORE),
-                                row_number(rows, p->rows[i], FIELD_LIMIT_AFTER));
-        if (!limit_is_ours(kind_of(rows, p->rows[i])) || isnan(change))
-            continue;
-        p->n_twice++;
-        if (!(change > CEILING_UNSTEADY))
-            continue;
-        p->n_unsteady++;
-        p->unsteady = fmax(p->unsteady, change);
     }
     p->percent = p->limit > 0 ? 100 * p->value / p->limit : NAN;
 }

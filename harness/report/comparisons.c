@@ -30,17 +30,6 @@ struct comparison_topic {
         *others; /* like how many each case of the benchmark is; the same of all topics of a run */
 };
 
-static void *grown(struct pool *pool, const void *old, size_t n, size_t *room, size_t width)
-{
-    size_t more = *room ? 2 * *room : 64;
-    void *all = pool_alloc(pool, more, width);
-
-    if (n)
-        memcpy(all, old, n * width);
-    *room = more;
-    return all;
-}
-
 static struct comparison_topic *topic_of(const struct comparisons *q)
 {
     return &q->topics[q->n_topics - 1];
@@ -56,9 +45,7 @@ void comparisons_topic(struct comparisons *q, const void *about, const struct re
             topic.others = q->topics[i].others;
     if (!topic.others)
         topic.others = pool_alloc(&q->r->pool, b->n_cases, sizeof(*topic.others));
-    if (q->n_topics == q->topics_room)
-        q->topics = grown(&q->r->pool, q->topics, q->n_topics, &q->topics_room, sizeof(*q->topics));
-    q->topics[q->n_topics++] = topic;
+    *POOL_ADD(&q->r->pool, q->topics, q->n_topics) = topic;
 }
 
 static struct decide_run run_of(const struct comparisons *q, const struct comparison_topic *t,
@@ -77,28 +64,23 @@ static size_t add(struct comparisons *q, const struct report_case *c, const stru
 {
     if (!n_others || !n_own || !(margin > 0) || !(margin < 1))
         return COMPARISON_NONE;
-    if (q->n == q->room) {
-        size_t room = q->room;
-
-        q->all = grown(&q->r->pool, q->all, q->n, &room, sizeof(*q->all));
-        q->cases = grown(&q->r->pool, q->cases, q->n, &q->room, sizeof(*q->cases));
-    }
-    q->all[q->n] = (struct comparison){.bench = topic_of(q)->bench,
-                                       .run = topic_of(q)->run,
-                                       .c = c,
-                                       .n_own = n_own,
-                                       .group = q->groups,
-                                       .margin = margin,
-                                       .decision = DECISION_INCONCLUSIVE,
-                                       .ratio = NAN,
-                                       .low = NAN,
-                                       .high = NAN};
+    q->cases = pool_grow(&q->r->pool, q->cases, q->n, sizeof(*q->cases));
     q->cases[q->n] = (struct decide_case){.a = {runs, n_others},
                                           .b = {runs + n_others, n_own},
                                           .margin = margin,
                                           .higher_is_better = c->more_is_better};
+    *POOL_ADD(&q->r->pool, q->all, q->n) = (struct comparison){.bench = topic_of(q)->bench,
+                                                               .run = topic_of(q)->run,
+                                                               .c = c,
+                                                               .n_own = n_own,
+                                                               .group = q->groups,
+                                                               .margin = margin,
+                                                               .decision = DECISION_INCONCLUSIVE,
+                                                               .ratio = NAN,
+                                                               .low = NAN,
+                                                               .high = NAN};
     topic_of(q)->n++;
-    return q->n++;
+    return q->n - 1;
 }
 
 void comparisons_like(struct comparisons *q, const struct report_case *c, size_t others)
@@ -238,7 +220,10 @@ static size_t add_place(struct comparisons *q, struct places *p, size_t place, d
         else if (is_others(p, i, place) && seen++ * most / n_others == taken)
             runs[taken++] = p->runs[i];
     }
-    return add(q, first, runs, most, n_own, margin);
+    size_t number = add(q, first, runs, most, n_own, margin);
+    if (number != COMPARISON_NONE)
+        q->all[number].peers = peers;
+    return number;
 }
 
 void comparisons_add_group(struct comparisons *q, const struct comparison_group *group,

@@ -7,7 +7,9 @@
  * count as its runs, so that what the others differ by among themselves is noise. What is asked about
  * one thing (the GPUs of a benchmark, its rails, the pairs of hosts) is a topic, and one suite. All
  * topics of places in a run share one alarm level, so that in at most 1 % of runs in which all places
- * are equal one is called slow. Another 1 % is shared by all else that is asked of the run.
+ * are equal one is called slow. Another 1 % is shared by all else that is asked of the run. It holds
+ * where both sides are chosen without their values. The best case of a contrast is not: of k equal
+ * cases the luckiest is held against others, and up to k times as many of these are called different.
  *
  * Places that are built alike (GPUs, rails, pairs, hosts) are held against each other:
  *
@@ -45,6 +47,7 @@ struct comparison {
     size_t run;
     const struct report_case *c; /* of its own side; of several the first */
     size_t n_own, group;         /* cases of its own side; those of a group have one number */
+    size_t peers;                /* of links: the other ends of its own side's; else 0 */
     double margin;
     /* What comparisons_decide() fills in. The ratio is of the own side to the other, turned round so
      * that below 1 is worse; NaN: not known */
@@ -60,10 +63,10 @@ struct comparisons {
     struct report *r;
     struct comparison *all;
     struct decide_case *cases; /* of the same numbers */
-    size_t n, room;
+    size_t n;
     size_t groups;
     struct comparison_topic *topics;
-    size_t n_topics, topics_room;
+    size_t n_topics;
 };
 
 /* What is added from here on is one topic of a benchmark in a run. about: what tells it from others,

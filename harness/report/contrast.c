@@ -11,11 +11,6 @@
 
 #define CONTRAST_MARGIN 0.05 /* as that of plumb compare */
 
-static bool is_measured(const struct report_case *c, size_t run)
-{
-    return c->points[run].n_values > 0;
-}
-
 /* The first case to set against this one. */
 static const struct report_case *find_other(const struct bench_contrast *rule,
                                             const struct report_bench *b, size_t run,
@@ -24,16 +19,11 @@ static const struct report_case *find_other(const struct bench_contrast *rule,
     for (size_t i = 0; i < b->n_cases; i++) {
         const struct report_case *c = &b->cases[i];
 
-        if (is_measured(c, run) && cases_differ_in(b, base, c, rule->column) &&
+        if (case_has_value(c, run) && cases_differ_in(b, base, c, rule->column) &&
             described_matches(b, c, rule->other))
             return c;
     }
     return NULL;
-}
-
-static bool is_better(const struct report_case *c, double value, double than)
-{
-    return c->more_is_better ? value > than : value < than;
 }
 
 /* In words, with faster and slower as people mean them: of a time, less is faster. */
@@ -54,7 +44,7 @@ static bool is_base(const struct report_bench *b, size_t run, const struct repor
 {
     const struct bench_contrast *rule = arg;
 
-    return is_measured(c, run) && c->points[run].value > 0 &&
+    return case_has_value(c, run) && c->points[run].value > 0 &&
            case_is_gpu(b, c) == ((rule->flags & HEADLINE_GPU) != 0) &&
            described_matches(b, c, rule->where);
 }
@@ -72,7 +62,7 @@ static void ask_rule(struct report *r, struct comparisons *q, struct contrasts *
         for (size_t k = 0; k < groups.all[i].n; k++) {
             const struct report_case *c = groups.all[i].cases[k], *other;
 
-            if ((!at.base || is_better(c, c->points[run].value, at.base->points[run].value)) &&
+            if ((!at.base || case_is_better(c, c->points[run].value, at.base->points[run].value)) &&
                 (other = find_other(rule, b, run, c))) {
                 at.base = c;
                 at.other = other;
@@ -82,19 +72,13 @@ static void ask_rule(struct report *r, struct comparisons *q, struct contrasts *
             continue;
         at.change = at.other->points[run].value / at.base->points[run].value - 1;
         at.comparison = comparisons_add(q, at.other, at.base, CONTRAST_MARGIN);
-        out->all[out->n++] = at;
+        *POOL_ADD(&r->pool, out->all, out->n) = at;
     }
 }
 
 void contrasts_ask(struct report *r, struct comparisons *q, struct contrasts *out)
 {
-    size_t most = 0;
-
-    for (size_t i = 0; i < r->n_benches; i++)
-        for (const struct bench_contrast *rule = r->benches[i].described->contrasts; rule->title;
-             rule++)
-            most += r->benches[i].n_cases * r->n_runs;
-    *out = (struct contrasts){.all = pool_alloc(&r->pool, most, sizeof(*out->all))};
+    *out = (struct contrasts){.n = 0};
     for (size_t i = 0; i < r->n_benches; i++)
         for (const struct bench_contrast *rule = r->benches[i].described->contrasts; rule->title;
              rule++)

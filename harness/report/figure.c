@@ -227,76 +227,22 @@ static const char *file_name(struct pool *pool, const struct group *g, size_t nu
     return number ? pool_text(pool, "%s-%zu", name, number) : name;
 }
 
-/* The cases of the plot that have a value in a run; `last` is one of them. */
-static size_t count_values(const struct figure_drawing *d, const struct report_case **last)
+/* The cases of the plot that have a value in a run. */
+static size_t count_values(const struct figure_drawing *d)
 {
     size_t n = 0;
 
-    *last = NULL;
     for (size_t i = 0; i < d->g->n; i++) {
-        const struct report_case *c = drawing_case(d->g, i);
         bool measured = false;
 
         for (size_t run = 0; run < d->g->r->n_runs; run++)
-            measured |= c->points[run].n_values > 0;
-        if (d->g->facet_of.of_case[i] != d->facet || !measured)
-            continue;
-        *last = c;
-        n++;
+            measured |= drawing_case(d->g, i)->points[run].n_values > 0;
+        n += measured && d->g->facet_of.of_case[i] == d->facet;
     }
     return n;
 }
 
-/* "12.3 us", or for each of several runs: "A: 12.3 us, B: 12.5 us". */
-static const char *value_text(const struct figure_drawing *d, const struct report_case *c)
-{
-    const struct report *r = d->g->r;
-    const char *text = "";
-
-    for (size_t run = 0; run < r->n_runs; run++) {
-        const struct report_point *p = &c->points[run];
-        const char *name = r->n_runs > 1 ? pool_text(d->pool, "%s: ", r->names[run]) : "";
-
-        if (p->n_values)
-            text = show_joined(d->pool, text,
-                               pool_text(d->pool, "%s%s %s%s", name,
-                                         document_number(d->pool, p->value), d->g->unit,
-                                         show_origin(d->pool, p->origin)));
-    }
-    return text;
-}
-
-/* What tells the case, or what all cases of the plot share, from others of the benchmark. */
-static const char *what_of(const struct figure_drawing *d, const struct report_case *c, bool shared)
-{
-    const struct group *g = d->g;
-    const char *text = "";
-
-    for (size_t i = 0; i < g->bench->n_params; i++)
-        if (show_tells_apart(g->bench, c, i) && (!shared || drawing_is_in_title(g, i)))
-            text = show_joined(d->pool, text, show_full_param(d->pool, g->bench, i, c->params[i]));
-    return text;
-}
-
-/* Would a plot say no more than a line does? */
-static bool put_in_words(const struct figure_drawing *d, size_t first, struct figure_word *word)
-{
-    const struct report_case *last, *shown = drawing_case(d->g, first);
-    size_t n = count_values(d, &last);
-    bool zero = d->low == 0 && d->high == 0;
-
-    if (n != 1 && !zero)
-        return false;
-    *word = (struct figure_word){
-        .bench = d->g->bench,
-        .metric = d->g->metric,
-        .subtitle = n == 1 ? what_of(d, last, false) : what_of(d, shown, true),
-        .value = n == 1 ? value_text(d, last) : pool_text(d->pool, "0 in all %zu cases", n)};
-    return true;
-}
-
-enum figure_kind figure_make(const struct group *g, size_t facet, size_t number, struct figure *f,
-                             struct figure_word *word)
+bool figure_make(const struct group *g, size_t facet, size_t number, struct figure *f)
 {
     struct figure_drawing d = {
         .g = g, .pool = &g->r->pool, .facet = facet, .f = f, .low = NAN, .high = NAN, .top = NAN};
@@ -309,12 +255,10 @@ enum figure_kind figure_make(const struct group *g, size_t facet, size_t number,
         drawing_add_lines(&d);
     else
         drawing_add_categories(&d);
-    if (isnan(d.high))
-        return FIGURE_NONE;
-    if (g->place != FIGURE_AMONG_PLOTS && f->plot.n_ticks < 2)
-        return FIGURE_NONE;
-    if (g->place == FIGURE_AMONG_PLOTS && put_in_words(&d, first, word))
-        return FIGURE_WORD;
+    bool zero = d.low == 0 && d.high == 0;
+    if (isnan(d.high) ||
+        (g->place == FIGURE_AMONG_PLOTS ? zero || count_values(&d) < 2 : f->plot.n_ticks < 2))
+        return false;
     if (g->overlays)
         drawing_add_overlays(&d);
     f->plot.lines = d.lines;
@@ -328,5 +272,5 @@ enum figure_kind figure_make(const struct group *g, size_t facet, size_t number,
     f->plot.title = *f->subtitle
                         ? pool_text(d.pool, "%s %s: %s", g->bench->name, g->metric, f->subtitle)
                         : pool_text(d.pool, "%s %s", g->bench->name, g->metric);
-    return FIGURE_PLOT;
+    return true;
 }

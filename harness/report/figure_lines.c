@@ -124,7 +124,8 @@ static bool is_end(const struct group *g, size_t param)
            !strcmp(g->bench->params[param], "destination");
 }
 
-bool drawing_is_in_title(const struct group *g, size_t param)
+/* The title says it: it is the same in the whole plot. */
+static bool is_in_title(const struct group *g, size_t param)
 {
     for (size_t k = 0; k < g->n_facets; k++)
         if (g->facets[k]->param == param)
@@ -140,7 +141,7 @@ static const char *ends_text(const struct figure_drawing *d, const struct report
     bool both = true;
 
     for (size_t k = 0; k < b->n_params; k++)
-        both = both && !(is_end(d->g, k) && drawing_is_in_title(d->g, k));
+        both = both && !(is_end(d->g, k) && is_in_title(d->g, k));
     return both ? pool_text(d->pool, "%s to %s", report_param(b, c, "source"),
                             report_param(b, c, "destination"))
                 : show_named_param(d->pool, b, param, c->params[param]);

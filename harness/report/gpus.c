@@ -13,16 +13,6 @@
 #define GPUS_MAX  128
 #define NAMED_MAX 3 /* GPUs that failed */
 
-static bool is_measured(const struct report_case *c, size_t run)
-{
-    return c->points[run].n_values > 0;
-}
-
-static bool is_better(const struct report_case *c, double value, double than)
-{
-    return c->more_is_better ? value > than : value < than;
-}
-
 /* The parameter that says which GPU it is, and the host's end of a copy; false: not one GPU alone.
  */
 static bool find_ends(const struct report_bench *b, const struct report_case *c, const char **gpu,
@@ -82,9 +72,10 @@ static bool has_failed(const struct report_case *c, size_t run)
 
 static bool tells_more(const struct report_case *c, const struct report_case *than, size_t run)
 {
-    if (!is_measured(c, run))
-        return !is_measured(than, run) && has_failed(c, run) && !has_failed(than, run);
-    return !is_measured(than, run) || is_better(c, c->points[run].value, than->points[run].value);
+    if (!case_has_value(c, run))
+        return !case_has_value(than, run) && has_failed(c, run) && !has_failed(than, run);
+    return !case_has_value(than, run) ||
+           case_is_better(c, c->points[run].value, than->points[run].value);
 }
 
 static void take(struct of_gpu *all, size_t *n, const char *name, const struct report_case *c,
@@ -108,7 +99,7 @@ static void note_lost(struct report *r, const struct of_gpu *all, size_t run, st
 
     out->lost = "";
     for (size_t i = 0; i < out->all; i++) {
-        if (is_measured(all[i].best, run) || !has_failed(all[i].best, run))
+        if (case_has_value(all[i].best, run) || !has_failed(all[i].best, run))
             continue;
         out->failed++;
         failed = show_joined(&r->pool, failed, all[i].name);
@@ -194,7 +185,7 @@ static size_t gather(const struct report_bench *b, size_t run, const struct repo
     const char *gpu, *host;
     size_t n = 0;
 
-    if (!find_ends(b, c, &gpu, &host) || !is_measured(c, run))
+    if (!find_ends(b, c, &gpu, &host) || !case_has_value(c, run))
         return 0;
     for (size_t i = 0; i < b->n_cases; i++)
         if (b->cases[i].points[run].n_rows && same_work(b, run, c, &b->cases[i], gpu, host))
@@ -209,7 +200,7 @@ size_t gpus_list(const struct report_bench *b, size_t run, const struct report_c
     size_t n = gather(b, run, c, all), listed = 0;
 
     for (size_t i = 0; i < n && listed < room; i++)
-        if (is_measured(all[i].best, run)) {
+        if (case_has_value(all[i].best, run)) {
             cases[listed] = all[i].best;
             names[listed++] = all[i].name;
         }
@@ -237,12 +228,12 @@ static const struct report_case *median_of(const struct of_gpu *all, size_t n, s
         const struct report_case *c = all[i].best;
         size_t worse = 0, same = 0;
 
-        for (size_t k = 0; is_measured(c, run) && k < n; k++) {
+        for (size_t k = 0; case_has_value(c, run) && k < n; k++) {
             const struct report_case *other = all[k].best;
 
-            if (!is_measured(other, run))
+            if (!case_has_value(other, run))
                 continue;
-            worse += is_better(c, c->points[run].value, other->points[run].value);
+            worse += case_is_better(c, c->points[run].value, other->points[run].value);
             same += c->points[run].value == other->points[run].value;
         }
         if (same && worse <= (measured - 1) / 2 && worse + same > (measured - 1) / 2)
@@ -267,15 +258,15 @@ struct gpus gpus_of(struct report *r, const struct comparisons *q, const struct 
         const struct comparison *on = comparison_on(q, b, run, own);
         double value = own->points[run].value;
 
-        if (!is_measured(own, run))
+        if (!case_has_value(own, run))
             continue;
         out.n++;
         out.alike = out.alike && on && on->decision == DECISION_EQUIVALENT;
-        if (!best || is_better(own, value, out.best)) {
+        if (!best || case_is_better(own, value, out.best)) {
             best = own;
             out.best = value;
         }
-        if (out.worst_case && !is_better(own, out.worst, value))
+        if (out.worst_case && !case_is_better(own, out.worst, value))
             continue;
         out.worst = value;
         out.worst_case = own;

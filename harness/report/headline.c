@@ -107,28 +107,6 @@ const char *headlines_no_gpu_text(struct pool *pool, const struct headlines *h)
     return pool_text(pool, "no GPU was measured: %s", h->no_gpu);
 }
 
-const char *headlines_unsteady(struct report *r, size_t run)
-{
-    size_t n = 0, all = 0;
-    double worst = 0;
-
-    for (size_t b = 0; b < r->n_benches; b++)
-        for (size_t i = 0; i < r->benches[b].n_cases; i++) {
-            const struct report_point *p = &r->benches[b].cases[i].points[run];
-
-            all += p->n_twice > 0;
-            n += p->n_unsteady > 0;
-            worst = fmax(worst, p->unsteady);
-        }
-    if (!n)
-        return "";
-    return pool_text(
-        &r->pool,
-        "the ceilings of %zu of %zu cases that measured them twice were unsteady: before "
-        "and after the samples they differ by up to %.0f %%. The best of the run counts.",
-        n, all, 100 * worst);
-}
-
 static bool is_lost(const struct report_point *p)
 {
     return point_is_wrong(p) || point_has_failed(p);
@@ -211,8 +189,7 @@ static const struct report_case *best_of(const struct search *s, size_t run, siz
             continue;
         }
         ++*candidates;
-        if (!best || (c->more_is_better ? p->value > best->points[run].value
-                                        : p->value < best->points[run].value))
+        if (!best || case_is_better(c, p->value, best->points[run].value))
             best = c;
     }
     return best ? best : unmeasured;
@@ -277,31 +254,6 @@ static bool varies(const struct search *s, size_t param)
     return false;
 }
 
-/* Have some cases not got it, is it the same in all that have, and does another one, which all have, tell
- * these from those? */
-static bool is_told_by(const struct search *s, size_t param, size_t other)
-{
-    const char *value = NULL;
-    bool without = false;
-
-    for (size_t i = 0; i < s->bench->n_cases; i++) {
-        const char *const *a = s->bench->cases[i].params;
-
-        if (!s->in[i])
-            continue;
-        without |= !*a[param];
-        if (!*a[other] || (*a[param] && value && strcmp(value, a[param]) != 0))
-            return false;
-        value = *a[param] ? a[param] : value;
-        for (size_t k = 0; k < i; k++) {
-            const char *const *b = s->bench->cases[k].params;
-            if (s->in[k] && !*a[param] != !*b[param] && !strcmp(a[other], b[other]))
-                return false;
-        }
-    }
-    return without;
-}
-
 /* "2048", or "512x2304x768". */
 static const char *describe_shape(const struct search *s, const struct bench_plot *hint,
                                   const struct report_case *c)
@@ -316,16 +268,6 @@ static const char *describe_shape(const struct search *s, const struct bench_plo
         shape = pool_text(&s->r->pool, "%s%s%s", shape, *shape ? "x" : "", value);
     }
     return square && *value ? value : shape;
-}
-
-/* Options of one transport alone, with the value that they always have: the transport is named. */
-static bool follows(const struct search *s, const struct bench_plot *hint, size_t param)
-{
-    for (size_t i = 0; i < s->bench->n_params; i++)
-        if (i != param && !described_ignores(s->bench, hint, s->bench->params[i]) && varies(s, i) &&
-            is_told_by(s, param, i))
-            return true;
-    return false;
 }
 
 /* Places that are alike are not told one by one. */
@@ -347,8 +289,7 @@ static const char *describe(const struct search *s, const struct report_case *c,
 
         if ((is_size && !case_is_made_by(s->bench, c, i)) || /* its level is told */
             described_ignores(s->bench, hint, name) || (!is_size && !varies(s, i)) ||
-            (hint && hint->square && word_in(hint->square, name)) || follows(s, hint, i) ||
-            (!places && is_place(name)))
+            (hint && hint->square && word_in(hint->square, name)) || (!places && is_place(name)))
             continue;
         text = is_size ? show_joined(&s->r->pool,
                                      show_param(&s->r->pool, s->bench, i, c->params[i]), text)
@@ -416,10 +357,9 @@ static bool is_quiet(const struct search *s)
 
 static void add_line(struct search *s, struct headlines *out, const char *pipe, const char *label)
 {
-    struct headline *h = &out->all[out->n];
-
     if (is_quiet(s))
         return;
+    struct headline line = {0}, *h = &line;
     h->runs = pool_alloc(&s->r->pool, s->r->n_runs, sizeof(*h->runs));
     h->pipe = pipe;
     h->label = label;
@@ -449,7 +389,7 @@ static void add_line(struct search *s, struct headlines *out, const char *pipe, 
         headline_remarks(s, out, i, run);
         verdict_lost_cases(&s->r->pool, &run->verdict, &run->lost);
     }
-    out->n++;
+    *POOL_ADD(&s->r->pool, out->all, out->n) = line;
 }
 
 static bool is_of_rule(const struct report_bench *b, size_t run, const struct report_case *c,
@@ -536,31 +476,25 @@ static void compare(struct report *r, struct headlines *out)
     matrices_ask(q, &out->matrices);
     siblings_ask(r, q);
     scalings_ask(q, &out->scalings);
-    bucket_sweeps_ask(r, q, &out->buckets);
     jobs_ask(r, q, &out->jobs);
     comparisons_decide(q);
     contrasts_judge(r, q, &out->contrasts);
     matrices_judge(q, &out->matrices);
     siblings_judge(q, &out->siblings);
     scalings_judge(q, &out->scalings);
-    bucket_sweeps_judge(r, q, &out->buckets);
     jobs_judge(r, q, &out->jobs);
 }
 
 void headlines_make(struct report *r, struct headlines *out)
 {
-    size_t most = 0, most_cases = 0;
+    size_t most_cases = 0;
 
-    for (size_t i = 0; i < r->n_benches; i++) {
-        most += (r->described.n_headlines + 1) * r->benches[i].n_cases;
+    for (size_t i = 0; i < r->n_benches; i++)
         most_cases = r->benches[i].n_cases > most_cases ? r->benches[i].n_cases : most_cases;
-    }
     struct search s = {.r = r,
                        .in = pool_alloc(&r->pool, most_cases, sizeof(*s.in)),
                        .at_in = pool_alloc(&r->pool, most_cases, sizeof(*s.at_in))};
-    *out = (struct headlines){.all = pool_alloc(&r->pool, most, sizeof(*out->all)),
-                              .missing = "",
-                              .no_gpu = why_no_gpu(r)};
+    *out = (struct headlines){.missing = "", .no_gpu = why_no_gpu(r)};
     compare(r, out);
     stragglers_make(r, &out->stragglers);
     make_all(r, out, &s);

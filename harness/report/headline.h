@@ -130,7 +130,6 @@ struct headlines {
     struct siblings siblings;
     struct scalings scalings;
     struct stragglers stragglers;
-    struct bucket_sweeps buckets;
     struct run_jobs jobs;
 };
 
@@ -148,10 +147,6 @@ const char *verdict_device_findings(struct report *r, size_t run, const struct r
 /* False of what is simulated, modelled or of unknown origin: it says nothing about this machine, so
  * that it is neither normal nor low. */
 bool point_is_measured(const struct report_point *p);
-
-/* The one remark on ceilings that were others before the samples than after, of a run: "" where
- * none was. */
-const char *headlines_unsteady(struct report *r, size_t run);
 
 /* "no GPU: no driver: install it": one line, and no alarm. */
 const char *headlines_no_gpu_text(struct pool *pool, const struct headlines *h);

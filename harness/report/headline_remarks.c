@@ -8,54 +8,6 @@
 #include "harness/report/described.h"
 #include "harness/report/show.h"
 
-/* ---- CPU cost beside a rate ---- */
-
-/* Of streams both ways there is one cost for both, and rows of each way and of the sum. */
-static bool same_but_for_side(const struct report_bench *b, const struct report_case *cost,
-                              const struct report_case *of)
-{
-    for (size_t i = 0; i < b->n_params; i++) {
-        const char *name = b->params[i];
-        if (b->follows[i] || !strcmp(name, "side") || !strcmp(name, "scope") ||
-            !strcmp(name, "rail"))
-            continue;
-        if (!strcmp(name, "direction") && !strcmp(cost->params[i], "both") &&
-            described_matches(b, of, "direction=both-forward,both-reverse,sum"))
-            continue;
-        if (strcmp(cost->params[i], of->params[i]) != 0)
-            return false;
-    }
-    return true;
-}
-
-static const struct report_case *
-find_cost(const struct report_bench *b, const struct report_case *of, size_t run, const char *side)
-{
-    for (size_t i = 0; i < b->n_cases; i++) {
-        const struct report_case *c = &b->cases[i];
-        if (!strcmp(c->metric, "cpu_per_gb") && !strcmp(report_param(b, c, "scope"), "threads") &&
-            !strcmp(report_param(b, c, "side"), side) && c->points[run].n_values &&
-            same_but_for_side(b, c, of))
-            return c;
-    }
-    return NULL;
-}
-
-/* "CPU 0.27 s/GB at this end, 0.20 at the peer's", of the threads that carried `of` in that run; ""
- * where no row says so. */
-static const char *headline_cost(struct report *r, const struct report_bench *b,
-                                 const struct report_case *of, size_t run)
-{
-    const struct report_case *own = find_cost(b, of, run, "own"),
-                             *peer = find_cost(b, of, run, "peer");
-
-    if (!own || !peer)
-        return "";
-    return pool_text(&r->pool, "CPU %s %s at this end, %s at the peer's",
-                     show_short(&r->pool, own->points[run].value), own->unit,
-                     show_short(&r->pool, peer->points[run].value));
-}
-
 static void remark(const struct search *s, struct headline_run *h, const char *text)
 {
     verdict_remark(&s->r->pool, &h->verdict, text);
@@ -185,16 +137,6 @@ static void remark_scaling(const struct search *s, const struct headlines *out, 
     remark_case(s, h, late, point_is_measured(h->point), NULL);
 }
 
-/* Of a model's gradients: which bucket is best, and whether it is apart from the next. */
-static void remark_buckets(const struct search *s, const struct bucket_sweeps *all, size_t run,
-                           struct headline_run *h)
-{
-    for (size_t i = 0; i < all->n; i++)
-        for (size_t k = 0; all->all[i].run == run && k < all->all[i].n; k++)
-            if (all->all[i].points[k].c == h->best)
-                remark(s, h, all->all[i].best);
-}
-
 /* The line shows what was sustained, and here is what its samples show without the pauses. */
 static void remark_sustained(const struct search *s, struct headline_run *h)
 {
@@ -217,12 +159,9 @@ void headline_remarks(const struct search *s, const struct headlines *out, size_
         remark(s, h,
                pool_text(&s->r->pool, "%s of %zu cases", h->is_job ? "the first" : "the best",
                          h->candidates / (h->alike ? h->alike : 1)));
-    if (s->rule && s->rule->flags & HEADLINE_COST)
-        remark(s, h, headline_cost(s->r, s->bench, h->best, run));
     remark_gpus(s, out, run, h);
     remark_pairs(s, &out->matrices, run, h);
     if (h->point->n_values)
         remark_scaling(s, out, run, h);
-    remark_buckets(s, &out->buckets, run, h);
     remark(s, h, contrast_remarks(s->r, &out->contrasts, s->bench, s->in, h->best, run));
 }

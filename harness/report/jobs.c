@@ -76,12 +76,8 @@ void jobs_ask(struct report *r, struct comparisons *q, struct run_jobs *out)
 {
     struct job *jobs = pool_alloc(&r->pool, JOBS_MAX, sizeof(*jobs));
     struct look l = {.r = r};
-    size_t benches = 0;
 
-    for (size_t i = 0; i < r->n_benches; i++)
-        benches += r->benches[i].described->jobs->label != NULL;
-    *out = (struct run_jobs){
-        .all = pool_alloc(&r->pool, benches * r->n_runs * JOBS_MAX + 1, sizeof(*out->all))};
+    *out = (struct run_jobs){.n = 0};
     for (l.run = 0; l.run < r->n_runs; l.run++)
         for (l.b = r->benches; l.b < r->benches + r->n_benches; l.b++) {
             if (!l.b->described->jobs->label)
@@ -89,7 +85,7 @@ void jobs_ask(struct report *r, struct comparisons *q, struct run_jobs *out)
             l.rows = rows_of(&l);
             comparisons_topic(q, NULL, l.b, l.run, false);
             for (size_t i = 0, n = jobs_find(&l.rows, jobs, JOBS_MAX); i < n; i++)
-                take_job(&l, q, &jobs[i], &out->all[out->n++]);
+                take_job(&l, q, &jobs[i], POOL_ADD(&r->pool, out->all, out->n));
         }
 }
 

@@ -232,23 +232,20 @@ static void make_one(struct report *r, const struct report_bench *b, size_t run,
 
 void matrices_make(struct report *r, struct matrices *out)
 {
-    size_t most = 0;
-
-    for (const struct report_bench *b = r->benches; b < r->benches + r->n_benches; b++)
-        most += b->n_cases * r->n_runs;
-    *out = (struct matrices){.all = pool_alloc(&r->pool, most, sizeof(*out->all))};
+    *out = (struct matrices){.n = 0};
     for (const struct report_bench *b = r->benches; b < r->benches + r->n_benches; b++)
         for (size_t run = 0; run < r->n_runs; run++) {
             struct case_groups groups = cases_group(&r->pool, b, run, is_in, NULL, what_it_is_of,
                                                     "source destination from to");
 
             for (size_t i = 0; i < groups.n; i++) {
-                struct matrix *m = &out->all[out->n];
+                struct matrix m;
 
                 if (!is_telling_size(b, run, groups.all[i].cases[0]))
                     continue;
-                make_one(r, b, run, &groups.all[i], m);
-                out->n += m->measured > 0 && (!m->hosts || m->n > 2);
+                make_one(r, b, run, &groups.all[i], &m);
+                if (m.measured > 0 && (!m.hosts || m.n > 2))
+                    *POOL_ADD(&r->pool, out->all, out->n) = m;
             }
         }
 }
@@ -329,17 +326,6 @@ void matrices_ask(struct comparisons *q, struct matrices *all)
         ask_one(q, &all->all[i]);
 }
 
-/* Other hosts that its links of this way go to, or come from. */
-static size_t count_links(const struct matrix *m, size_t host, enum links_way way)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < m->n; i++)
-        n += (way != LINKS_TO && matrix_has_value(&m->cells[host * m->n + i])) ||
-             (way != LINKS_FROM && matrix_has_value(&m->cells[i * m->n + host]));
-    return n;
-}
-
 static void judge_one(const struct comparisons *q, struct matrix *m)
 {
     m->slow_hosts = pool_alloc(&q->r->pool, m->n, sizeof(*m->slow_hosts));
@@ -350,8 +336,7 @@ static void judge_one(const struct comparisons *q, struct matrix *m)
 
             if (!k || !k->slow)
                 continue;
-            m->slow_hosts[m->n_slow_hosts++] =
-                (struct slow_host){host, (enum links_way)way, count_links(m, host, way), k};
+            m->slow_hosts[m->n_slow_hosts++] = (struct slow_host){host, (enum links_way)way, k};
             break;
         }
     for (size_t i = 0; i < m->n * m->n; i++) {

@@ -23,7 +23,6 @@ enum links_way { LINKS_BOTH, LINKS_FROM, LINKS_TO, LINKS_WAYS };
 struct slow_host {
     size_t host;
     enum links_way way;              /* which of its links are slow */
-    size_t links;                    /* other hosts that they go to, or come from */
     const struct comparison *others; /* what they carry of those between other hosts */
 };
 

@@ -36,7 +36,7 @@ const char *matrix_host_text(struct report *r, const struct matrix *m, size_t i)
         [LINKS_BOTH] = "links", [LINKS_FROM] = "links to others", [LINKS_TO] = "links from others"};
     const struct slow_host *s = &m->slow_hosts[i];
 
-    return pool_text(&r->pool, "%s: its %zu %s %s the others'", m->ends[s->host], s->links,
+    return pool_text(&r->pool, "%s: its %zu %s %s the others'", m->ends[s->host], s->others->peers,
                      which[s->way], share_text(&r->pool, m, s->others, false));
 }
 

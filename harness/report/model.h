@@ -58,8 +58,6 @@
     X(CEILING_FILL, "ceiling_fill") \
     X(CEILING2_PLACE, "ceiling2_place") \
     X(CEILING2, "ceiling2") \
-    X(LIMIT_BEFORE, "limit_before") \
-    X(LIMIT_AFTER, "limit_after") \
     X(CARRIER, "carrier") \
     X(CARRIER_DEVICE, "carrier_device") \
     X(ORIGIN, "origin") \
@@ -124,9 +122,6 @@ struct report_point {
     } sustained;
     double p999;        /* the launches' 99.9 % quantiles: their median */
     size_t n_throttled; /* launches in which a GPU was held back */
-    size_t n_twice;     /* launches that measured their ceiling before and after the samples */
-    size_t n_unsteady;  /* launches whose ceiling was another one after the samples */
-    double unsteady;    /* by the largest share; 0: none */
     /* Of the ceilings that the launches measured themselves, and the values in % of these; NaN. The
      * machine changed: the ceilings differ much, and the values follow them. */
     struct report_range own, own_percent;
@@ -214,6 +209,17 @@ void report_release(struct report *r);
 
 /* What plumb doctor says of the machine of a run. It is the report's. */
 struct exam *report_exam(struct report *r, size_t run);
+
+/* Has it a value in the run? */
+static inline bool case_has_value(const struct report_case *c, size_t run)
+{
+    return c->points[run].n_values > 0;
+}
+
+static inline bool case_is_better(const struct report_case *c, double value, double than)
+{
+    return c->more_is_better ? value > than : value < than;
+}
 
 struct report_bench *report_bench(const struct report *r, const char *name); /* NULL: none */
 

@@ -1,25 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How to do a run again: command, suite, seed, versions, and the configuration itself. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "harness/document/html.h"
 #include "harness/report/page.h"
-
-#define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%^"
+#include "harness/text.h"
 
 const char *shell_word(struct pool *pool, const char *word)
 {
-    const char *quoted = "'";
+    char *quoted = argv_quoted(&(struct argv){.all = &(char *){(char *)word}, .n = 1}, 0);
+    const char *text = pool_text(pool, "%s", quoted);
 
-    if (*word && !word[strspn(word, PLAIN)])
-        return word;
-    while (*word) {
-        size_t n = strcspn(word, "'");
-
-        quoted = pool_text(pool, "%s%.*s%s", quoted, (int)n, word, word[n] ? "'\\''" : "");
-        word += n + (word[n] == '\'');
-    }
-    return pool_text(pool, "%s'", quoted);
+    free(quoted);
+    return text;
 }
 
 static const char *command_of(struct pool *pool, const json_t *meta)

@@ -30,137 +30,25 @@ static const char *launcher_of(struct pool *pool, const json_t *hosts)
     return *name ? name : "a launcher that is not recorded";
 }
 
-/* "a, b and 3 more" */
-static const char *add_name(struct pool *pool, const char *list, const char *name, size_t n)
-{
-    return n < NAMED_MAX ? show_joined(pool, list, name) : list;
-}
-
-static const char *and_more(struct pool *pool, const char *list, size_t n)
-{
-    return n > NAMED_MAX ? pool_text(pool, "%s and %zu more", list, n - NAMED_MAX) : list;
-}
-
 static const char *names_of(struct pool *pool, const json_t *list)
 {
-    const char *text = "";
-    json_t *host;
-    size_t i;
-
-    json_array_foreach (list, i, host)
-        text = add_name(pool, text, fact_name(host, "name"), i);
-    return and_more(pool, text, json_array_size(list));
-}
-
-/* Do these columns of the plan agree with those of a line before this one? */
-static bool was_before(const struct table *plan, size_t line, size_t x, size_t y)
-{
-    for (size_t i = 0; i < line; i++)
-        if (!strcmp(table_cell(plan, i, x), table_cell(plan, line, x)) &&
-            !strcmp(table_cell(plan, i, y), table_cell(plan, line, y)))
-            return true;
-    return false;
-}
-
-/* "a to b, b to c", in the order of the plan. */
-static const char *pairs_of(const struct page *page, size_t run)
-{
-    const struct table *plan = &page->r->runs[run].plan;
-    struct pool *pool = &page->r->pool;
-    size_t from = table_column(plan, "from"), to = table_column(plan, "to"), n = 0;
-    const char *text = "";
-
-    for (size_t i = 0; from != TABLE_NO_COLUMN && to != TABLE_NO_COLUMN && i < plan->n_rows; i++) {
-        if (!*table_cell(plan, i, from) || was_before(plan, i, from, to))
-            continue;
-        text = add_name(
-            pool, text,
-            pool_text(pool, "%s to %s", table_cell(plan, i, from), table_cell(plan, i, to)), n++);
-    }
-    return and_more(pool, text, n);
-}
-
-/* As the plan's column `hosts` has all of them: "a;b;c". */
-static const char *all_names(struct pool *pool, const json_t *list)
-{
-    const char *text = "";
-    json_t *host;
-    size_t i;
-
-    json_array_foreach (list, i, host)
-        text = pool_text(pool, "%s%s%s", text, i ? ";" : "", fact_name(host, "name"));
-    return text;
-}
-
-/* 0 where a host's slots are not recorded. */
-static long long ranks_on(const json_t *list)
-{
-    long long sum = 0;
-
-    FACT_EACH (list, host) {
-        long long slots = json_integer_value(json_object_get(host, "slots"));
-
-        if (slots < 1)
-            return 0;
-        sum += slots;
-    }
-    return sum;
-}
-
-/* "all 4 hosts, 8 ranks", or of some of them "a, b". */
-static const char *group_text(struct pool *pool, const json_t *list, const char *group)
-{
-    long long ranks = ranks_on(list);
-    const char *text = "";
+    const char **names = pool_alloc(pool, json_array_size(list), sizeof(*names));
     size_t n = 0;
 
-    if (!strcmp(group, all_names(pool, list))) {
-        text = pool_text(pool, "all %s", show_count(pool, json_array_size(list), "host"));
-        return ranks ? pool_text(pool, "%s, %s", text, show_count(pool, (size_t)ranks, "rank"))
-                     : text;
-    }
-    for (size_t len; *group; group += len + (group[len] == ';'), n++) {
-        len = strcspn(group, ";");
-        text = add_name(pool, text, pool_text(pool, "%.*s", (int)len, group), n);
-    }
-    return and_more(pool, text, n);
-}
-
-/* Over whom collectives ran: "all 4 hosts, 8 ranks"; "" where none did. */
-static const char *groups_of(const struct page *page, size_t run)
-{
-    const struct table *plan = &page->r->runs[run].plan;
-    const json_t *list = json_object_get(hosts_of(page, run), "list");
-    size_t column = table_column(plan, "hosts");
-    const char *text = "";
-
-    for (size_t i = 0; column != TABLE_NO_COLUMN && i < plan->n_rows; i++) {
-        const char *group = table_cell(plan, i, column);
-
-        if (*group && !was_before(plan, i, column, column))
-            text = pool_text(&page->r->pool, "%s%s%s", text, *text ? "; " : "",
-                             group_text(&page->r->pool, list, group));
-    }
-    return text;
+    FACT_EACH (list, host)
+        names[n++] = fact_name(host, "name");
+    return pool_list(pool, names, n, NAMED_MAX, ", ");
 }
 
 void page_hosts_line(const struct page *page, size_t run)
 {
     const json_t *hosts = hosts_of(page, run);
     struct pool *pool = &page->r->pool;
-    const char *pairs, *groups;
 
-    if (!page_has_hosts(page, run))
-        return;
-    pairs = pairs_of(page, run);
-    groups = groups_of(page, run);
-    html_print(page->out, "<p class='run'><b>hosts</b> <span>%s</span> <span>started by %s</span>",
-               names_of(pool, json_object_get(hosts, "list")), launcher_of(pool, hosts));
-    if (*pairs)
-        html_print(page->out, " <span>rows between (from to): %s</span>", pairs);
-    if (*groups)
-        html_print(page->out, " <span>rows over a group: %s</span>", groups);
-    fputs("</p>\n", page->out);
+    if (page_has_hosts(page, run))
+        html_print(page->out,
+                   "<p class='run'><b>hosts</b> <span>%s</span> <span>started by %s</span></p>\n",
+                   names_of(pool, json_object_get(hosts, "list")), launcher_of(pool, hosts));
 }
 
 /* "+0.05 s, plus or minus 0.12": no more is known than that the host's clock lies within it. */
@@ -191,23 +79,22 @@ static const char *speed_text(struct pool *pool, double mbps)
  * which have none. */
 static const char *networks_text(struct pool *pool, const json_t *host)
 {
-    const char *text = "";
+    const json_t *networks = json_object_get(host, "networks");
+    const char **texts = pool_alloc(pool, json_array_size(networks), sizeof(*texts));
     size_t n = 0;
 
-    FACT_EACH (json_object_get(host, "networks"), network) {
+    FACT_EACH (networks, network) {
         const char *name = fact_name(network, "name");
         const char *address =
             json_string_value(json_array_get(json_object_get(network, "addresses"), 0));
 
         if (!address && !strchr(name, ':'))
             continue;
-        text = add_name(
-            pool, text,
+        texts[n++] =
             pool_text(pool, "%s%s%s%s", name, address ? " " : "", address ? address : "",
-                      speed_text(pool, json_number_value(json_object_get(network, "speed_mbps")))),
-            n++);
+                      speed_text(pool, json_number_value(json_object_get(network, "speed_mbps"))));
     }
-    return and_more(pool, text, n);
+    return pool_list(pool, texts, n, NAMED_MAX, ", ");
 }
 
 static void add_host(struct document_table *t, struct pool *pool, const json_t *host)
@@ -225,21 +112,6 @@ static void add_host(struct document_table *t, struct pool *pool, const json_t *
     cells[6] = cell_text(*version ? version : *problem ? problem : "not asked");
 }
 
-/* Which rows are whose. */
-static void write_whose(const struct page *page, size_t run)
-{
-    const char *pairs = pairs_of(page, run), *groups = groups_of(page, run);
-
-    if (*pairs)
-        html_print(page->out,
-                   " Rows between two hosts are of the pairs (from to) %s; which one stands in the "
-                   "columns <code>from</code> and <code>to</code> of each.",
-                   pairs);
-    if (*groups)
-        html_print(page->out, " Rows over a group are of %s: the column <code>hosts</code>.",
-                   groups);
-}
-
 void page_hosts_table(const struct page *page, size_t run)
 {
     static const struct document_column columns[] = {{.name = "host"},
@@ -255,15 +127,16 @@ void page_hosts_table(const struct page *page, size_t run)
 
     if (!page_has_hosts(page, run))
         return;
-    html_print(page->out, "<h3>Hosts%s%s</h3>\n<p>Started by %s.", page->r->n_runs > 1 ? ": " : "",
-               page->r->n_runs > 1 ? page->r->names[run] : "", launcher_of(pool, hosts));
-    write_whose(page, run);
-    html_print(page->out,
-               " The clock is the host's less that of the machine that started the run. Facts, "
-               "limits and findings of the machine below are those of %s, on which the run was "
-               "started: those of the other hosts are not in this report.</p>\n",
-               *name ? name : "the machine");
     struct document *d = document_new(pool);
+    document_heading(
+        d, 3, page->r->n_runs > 1 ? pool_text(pool, "Hosts: %s", page->r->names[run]) : "Hosts",
+        "");
+    document_paragraph(
+        d, pool_text(pool,
+                     "Started by %s. The clock is the host's less that of the machine that started "
+                     "the run. Facts, limits and findings of the machine below are those of %s, on "
+                     "which the run was started: those of the other hosts are not in this report.",
+                     launcher_of(pool, hosts), *name ? name : "the machine"));
     struct document_table *t = document_table(d, columns, sizeof(columns) / sizeof(*columns));
     FACT_EACH (json_object_get(hosts, "list"), host)
         add_host(t, pool, host);

@@ -5,84 +5,21 @@
 #include "harness/document/html.h"
 #include "harness/report/page.h"
 
-static const char *origin_of_run(const struct figure *f, size_t run)
-{
-    const char *origin = "";
-
-    for (size_t i = 0; i < f->plot.n_lines && !*origin; i++)
-        if (f->lines[i].run == run)
-            origin = f->lines[i].origin;
-    return origin;
-}
-
-/* The legend of two runs: each series once, and how the runs differ. */
-static void make_keys_of_two(const struct page *page, const struct figure *f, struct plot *plot)
-{
-    struct plot_key *keys = pool_alloc(&page->r->pool, plot->n_lines + 2, sizeof(*keys));
-    bool seen[2] = {false, false};
-
-    plot->keys = keys;
-    for (size_t i = 0; i < plot->n_lines; i++) {
-        bool again = i && plot->lines[i - 1].colour == plot->lines[i].colour;
-
-        if (*f->lines[i].series && !again)
-            keys[plot->n_keys++] = (struct plot_key){.line = i, .label = f->lines[i].series};
-    }
-    for (size_t i = 0; i < plot->n_lines; i++) {
-        size_t run = f->lines[i].run;
-
-        if (!seen[run])
-            keys[plot->n_keys++] =
-                (struct plot_key){.line = i,
-                                  .label = pool_text(&page->r->pool, "%s%s", page->r->names[run],
-                                                     origin_of_run(f, run)),
-                                  .colourless = true};
-        seen[run] = true;
-    }
-}
-
 void page_figure(const struct page *page, size_t i)
 {
     const struct figure *f = &page->figures->all[i];
-    struct plot plot = f->plot;
+    const struct plot *plot = &f->plot;
     FILE *out = page->out;
 
-    if (page->r->n_runs == 2 && !plot.categories && plot.n_lines > 1 &&
-        f->place == FIGURE_AMONG_PLOTS)
-        make_keys_of_two(page, f, &plot);
     html_print(out, "<figure id='plot-%s'>\n<figcaption><b>%s</b> <span>%s</span></figcaption>\n",
-               plot.name, plot.categories ? plot.x_label : plot.y_label, f->subtitle);
-    plot_write_html(&page->r->pool, &plot, out);
+               plot->name, plot->categories ? plot->x_label : plot->y_label, f->subtitle);
+    plot_write_html(&page->r->pool, plot, out);
     fputs("<p class='note'>", out);
-    if (plot.watermark)
-        html_print(out, "<span class='badge'>%s</span> ", plot.watermark);
+    if (plot->watermark)
+        html_print(out, "<span class='badge'>%s</span> ", plot->watermark);
     if (*f->note)
         html_print(out, "%s.", f->note);
     fputs("</p>\n</figure>\n", out);
-}
-
-/* Lines in place of plots. */
-static void write_words(const struct page *page)
-{
-    static const struct document_column columns[] = {
-        {.name = "benchmark"}, {.name = "metric"}, {.name = "of"}, {.name = "value"}};
-    const struct figures *figures = page->figures;
-    struct document *d = document_new(&page->r->pool);
-
-    if (!figures->n_words)
-        return;
-    document_heading(d, 3, "Not drawn: one case alone, or 0 everywhere", "");
-    struct document_table *t = document_table(d, columns, sizeof(columns) / sizeof(*columns));
-    for (size_t i = 0; i < figures->n_words; i++) {
-        const struct figure_word *w = &figures->words[i];
-        struct cell *cells = document_row(t);
-
-        cells[0] = cell_text(w->bench->name);
-        cells[1] = cell_text(w->metric);
-        cells[2] = cell_text(*w->subtitle ? w->subtitle : "all cases");
-        cells[3] = cell_text(w->value);
-    }
-    document_write_html(d, page->out);
 }
 
 void page_plots(const struct page *page)
@@ -95,9 +32,9 @@ void page_plots(const struct page *page)
     for (size_t i = 0; i < figures->n; i++)
         n += figures->all[i].place == FIGURE_AMONG_PLOTS;
     fputs("<section id='plots'>\n<h2>Plots</h2>\n", out);
-    if (!n && !figures->n_words)
+    if (!n)
         fputs("<p>There are no two values of one metric to draw.</p>\n", out);
-    else if (n)
+    else
         fputs("<p>The bar through a point is its interval. <span class='on-screen'>Point at a "
               "line for its name.</span></p>\n",
               out);
@@ -115,6 +52,5 @@ void page_plots(const struct page *page)
         fputs("</div>\n", out);
     if (*figures->left_out && *bench)
         html_print(out, "<p class='missing'>%s.</p>\n", figures->left_out);
-    write_words(page);
     fputs("</section>\n", out);
 }

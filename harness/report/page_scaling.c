@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The section on scaling: curves over ranks, efficiency, the fitted model, stragglers, buckets of
- * gradients. */
+/* The section on scaling: curves over ranks and buckets of gradients, efficiency, the fitted model,
+ * stragglers. */
 #include <math.h>
 #include <string.h>
 
@@ -12,16 +12,24 @@
 #define RANKS_MAX  64 /* in the table of stragglers; more of them: the latest */
 #define TABLES_MAX 24
 
-static void write_figures(const struct page *page, enum figure_place place)
+static size_t count_figures(const struct page *page)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < page->figures->n; i++)
-        if (page->figures->all[i].place == place) {
-            fputs(n++ ? "" : "<div class='figures'>\n", page->out);
+        n += page->figures->all[i].place == FIGURE_OF_SCALING;
+    return n;
+}
+
+static void write_figures(const struct page *page)
+{
+    if (count_figures(page))
+        fputs("<div class='figures'>\n", page->out);
+    for (size_t i = 0; i < page->figures->n; i++)
+        if (page->figures->all[i].place == FIGURE_OF_SCALING)
             page_figure(page, i);
-        }
-    fputs(n ? "</div>\n" : "", page->out);
+    if (count_figures(page))
+        fputs("</div>\n", page->out);
 }
 
 /* Of a case on two levels: both, since a median between them is no value it has. */
@@ -112,14 +120,10 @@ static void write_above(const struct page *page, const struct scaling_series *s)
 
 static void write_series(const struct page *page, const struct scaling_series *s)
 {
-    const char *forecast = scaling_forecast_text(page->r, s);
     FILE *out = page->out;
 
     html_print(out, "<h4>%s <span>%s</span></h4>\n", s->label, s->title);
-    html_print(out, "<p class='model'><b>model</b> %s", scaling_fit_text(page->r, s));
-    if (*forecast)
-        html_print(out, "<br><b>forecast</b> %s", forecast);
-    fputs("</p>\n", out);
+    html_print(out, "<p class='model'><b>model</b> %s</p>\n", scaling_fit_text(page->r, s));
     if (s->n_two)
         html_print(out,
                    "<p class='note'>%s on two levels: shown as two, and in no efficiency and no "
@@ -152,16 +156,17 @@ static void write_all_series(const struct page *page)
 {
     const struct scalings *all = &page->headlines->scalings;
 
-    if (!all->n)
-        return;
-    fputs("<p>Efficiency is the bus bandwidth against that of the fewest ranks of the same size, "
-          "over several nodes of the fewest that are: 1 keeps all of it. The model is t = A a + B "
-          "S b: a for each message, b for each byte, A "
-          "and B by the algorithm. The ideal is the time of the bytes alone at the limit of "
-          "busbw.</p>\n",
-          page->out);
+    if (all->n)
+        fputs(
+            "<p>Efficiency is the bus bandwidth against that of the fewest ranks of the same size, "
+            "over several nodes of the fewest that are: 1 keeps all of it. The model is t = A a + "
+            "B "
+            "S b: a for each message, b for each byte, A "
+            "and B by the algorithm. The ideal is the time of the bytes alone at the limit of "
+            "busbw.</p>\n",
+            page->out);
     write_slow_hosts(page);
-    write_figures(page, FIGURE_OF_RANKS);
+    write_figures(page);
     for (size_t i = 0; i < all->n && i < TABLES_MAX; i++)
         write_series(page, &all->all[i]);
     if (all->left_out || all->n > TABLES_MAX)
@@ -230,42 +235,11 @@ static void write_ranks(const struct page *page)
     document_write_html(d, page->out);
 }
 
-static void write_sweeps(const struct page *page)
-{
-    static const struct document_column columns[] = {
-        {.name = "model"}, {.name = "by"}, {.name = "of"}, {.name = "best"}};
-    const struct bucket_sweeps *all = &page->headlines->buckets;
-    struct pool *pool = &page->r->pool;
-    struct document *d = document_new(pool);
-
-    if (!all->n)
-        return;
-    document_heading(d, 3, "Gradients of models", "");
-    document_paragraph(d, "The time to sum all gradients of a model, fused to buckets as they "
-                          "come; which bucket is best is said where its interval is apart from "
-                          "the next one's.");
-    struct document_table *t = document_table(d, columns, sizeof(columns) / sizeof(*columns));
-    for (size_t i = 0; i < all->n; i++) {
-        const struct bucket_series *s = &all->all[i];
-        struct cell *cells = document_row(t);
-
-        cells[0] = cell_text(s->model);
-        cells[1] = cell_text(s->label);
-        cells[2] = cell_text(s->title);
-        cells[3] =
-            cell_text(*s->best ? s->best
-                               : pool_text(pool, "%s ms, the only bucket",
-                                           document_number(pool, s->points[0].time_us / 1000)));
-    }
-    document_write_html(d, page->out);
-    write_figures(page, FIGURE_OF_BUCKETS);
-}
-
 bool page_has_scaling(const struct page *page)
 {
     const struct headlines *h = page->headlines;
 
-    return h->scalings.n || h->stragglers.n || h->buckets.n;
+    return h->scalings.n || h->stragglers.n || count_figures(page);
 }
 
 void page_scaling(const struct page *page)
@@ -275,6 +249,5 @@ void page_scaling(const struct page *page)
     fputs("<section id='scaling'>\n<h2>Scaling</h2>\n", page->out);
     write_all_series(page);
     write_ranks(page);
-    write_sweeps(page);
     fputs("</section>\n", page->out);
 }

@@ -116,13 +116,8 @@ static int make(struct making *m, const char *const *runs, size_t n)
     return err ? err : write_plots(m);
 }
 
-int report_make(const char *const *runs, size_t n, const char *out_dir, char *error, size_t len)
-{
-    return report_make_with(runs, n, out_dir, NULL, false, error, len);
-}
-
-int report_make_with(const char *const *runs, size_t n, const char *out_dir,
-                     const struct report_section *verdicts, bool unfolded, char *error, size_t len)
+int report_make(const char *const *runs, size_t n, const char *out_dir,
+                const struct report_section *verdicts, bool unfolded, char *error, size_t len)
 {
     struct making *m = xcalloc(1, sizeof(*m));
     int err;

@@ -28,23 +28,21 @@ struct report_judge {
  * folder is damaged. argv[0] is "report". */
 int report_command(int argc, char **argv, const struct report_judge *judge);
 
-/* out_dir NULL: the folder of the run, of which there must be one alone. 0, or -errno with error
- * set: -ENOENT: no run folder; -EBADMSG: a damaged one; -EINVAL: several runs without out_dir, or
- * too many; other: a file could not be written. The page is replaced whole or not at all. */
-int report_make(const char *const *runs, size_t n, const char *out_dir, char *error, size_t len);
-
 /* A section of the page that another room writes. */
 struct report_section {
     void (*write)(FILE *out, void *context);
     void *context;
 };
 
-/* The same with verdicts behind the headlines; NULL: none. unfolded: all sections of the page but
- * its rows and its verdicts, so that they are printed. */
-int report_make_with(const char *const *runs, size_t n, const char *out_dir,
-                     const struct report_section *verdicts, bool unfolded, char *error, size_t len);
+/* out_dir NULL: the folder of the run, of which there must be one alone. verdicts: behind the
+ * headlines; NULL: none. unfolded: all sections of the page but its rows and its verdicts, so that
+ * they are printed. 0, or -errno with error set: -ENOENT: no run folder; -EBADMSG: a damaged one;
+ * -EINVAL: several runs without out_dir, or too many; other: a file could not be written. The page is
+ * replaced whole or not at all. */
+int report_make(const char *const *runs, size_t n, const char *out_dir,
+                const struct report_section *verdicts, bool unfolded, char *error, size_t len);
 
-/* The same answers and table for a comment or a wiki. 0, or -errno with error set, as above. */
+/* The answers and the table for a comment or a wiki. 0, or -errno with error set, as above. */
 int report_markdown(FILE *out, const char *const *runs, size_t n, char *error, size_t len);
 
 /* Which cases of the plan should be measured once more, at most `room` of them in `cases`: first

@@ -209,60 +209,6 @@ static size_t list_points(const struct scaling_series *s, struct fit_point *poin
     return n;
 }
 
-static bool is_smaller(const struct fit_point *p, const void *arg)
-{
-    return p->ranks < *(const double *)arg;
-}
-
-/* "2 and 4": smaller numbers of ranks than the largest that have a point. */
-static struct show_list list_smaller(struct report *r, const struct scaling_series *s,
-                                     const struct fit_point *points, size_t n_points)
-{
-    struct show_list list = {.pool = &r->pool, .max = SIZE_MAX, .parts = " and "};
-
-    for (size_t i = 0; i + 1 < s->n_ranks; i++) {
-        size_t at = 0;
-
-        while (at < n_points && points[at].ranks != s->ranks[i])
-            at++;
-        if (at < n_points)
-            show_list_add(&list, pool_text(&r->pool, "%.0f", s->ranks[i]));
-    }
-    return list;
-}
-
-/* From two smaller numbers of ranks at least: of one alone the model's growth with n would be taken
- * on trust. */
-static void make_forecast(struct report *r, struct scaling_series *s,
-                          const struct fit_point *points, size_t n)
-{
-    struct scaling_forecast *f = &s->forecast;
-    struct show_list from = list_smaller(r, s, points, n);
-    struct fit fit;
-
-    f->from = show_list_text(&from);
-    if (from.n < 2 || fit_make(s->terms, points, n, is_smaller, &s->ranks[s->n_ranks - 1], &fit) ||
-        !fit_describes(&fit))
-        return;
-    f->smallest = f->greatest = NAN;
-    for (size_t i = 0; i < s->n_sizes; i++) {
-        const struct scaling_cell *cell = &s->cells[i * s->n_ranks + s->n_ranks - 1];
-        const struct report_case *c = cell->time;
-
-        if (!usable_time(cell, s->run))
-            continue;
-        struct fit_prediction p =
-            fit_predict(&fit, s->ranks[s->n_ranks - 1], scaling_bytes(s->bench, c));
-        double us = scaling_time_us(c, s->run);
-        f->at = (struct scaling_ratio){p.time_us / us, p.low_us / us, p.high_us / us};
-        f->smallest = fmin(f->smallest, f->at.value);
-        f->greatest = fmax(f->greatest, f->at.value);
-        f->inside += f->at.low <= 1 && 1 <= f->at.high;
-        f->size = s->size_texts[i];
-        f->n++;
-    }
-}
-
 /* Two values that are not empty: what is empty elsewhere may belong to one transport alone. */
 static bool has_two_values(const struct report_bench *b, size_t param)
 {
@@ -278,8 +224,10 @@ static bool has_two_values(const struct report_bench *b, size_t param)
     return false;
 }
 
-const char *scaling_title(struct report *r, const struct report_bench *b,
-                          const struct report_case *c, const char *left_out)
+/* "allreduce, f32, sum, fill node, scaling weak", and what else tells the case apart, without the
+ * parameters named: words with a blank between. */
+static const char *title_of(struct report *r, const struct report_bench *b,
+                            const struct report_case *c, const char *left_out)
 {
     const char *text = "";
 
@@ -317,12 +265,11 @@ static void make_one(struct report *r, const struct report_bench *b, size_t run,
             pool_text(&r->pool, "%s over %s", s->label, report_param(b, s->first, "transport"));
     if (r->n_runs > 1)
         s->label = show_joined(&r->pool, s->label, r->names[s->run]);
-    s->title = scaling_title(r, b, s->first, "ranks size backend transport rank scope");
+    s->title = title_of(r, b, s->first, "ranks size backend transport rank scope");
     fill_cells(r, s, group);
     struct fit_point *points = xcalloc(s->n_sizes * s->n_ranks, sizeof(*points));
     size_t n = list_points(s, points);
     s->fit_error = fit_make(s->terms, points, n, NULL, NULL, &s->fit);
-    make_forecast(r, s, points, n);
     free(points);
     out->n++;
 }
@@ -424,27 +371,6 @@ const char *scaling_fit_text(struct report *r, const struct scaling_series *s)
                      "%s. No intervals, as that is not by chance: %s measured times are up to "
                      "%#.3g times the model's",
                      text, place_text(r, &f->group), f->group.ratio);
-}
-
-const char *scaling_forecast_text(struct report *r, const struct scaling_series *s)
-{
-    const struct scaling_forecast *f = &s->forecast;
-    const char *text;
-
-    if (!f->n)
-        return "";
-    text = pool_text(&r->pool, "%.0f ranks predicted from %s: %.2f of measured at %s (%s)",
-                     s->ranks[s->n_ranks - 1], f->from, f->at.value, f->size,
-                     isnan(f->at.low) ? "no interval: the model is off by more than chance"
-                                      : pool_text(&r->pool, "95 %% interval %.2f to %.2f",
-                                                  f->at.low, f->at.high));
-    if (f->n > 1)
-        text = pool_text(&r->pool, "%s; of %zu sizes the smallest is %.2f, the largest %.2f", text,
-                         f->n, f->smallest, f->greatest);
-    if (isnan(f->at.low))
-        return text;
-    return pool_text(&r->pool, "%s; what was measured lies in the interval at %zu of %s", text,
-                     f->inside, show_count(&r->pool, f->n, "size"));
 }
 
 /* What carries bytes past the wire that the limit is of. A limit that is the most of any algorithm

@@ -105,20 +105,6 @@ struct scaling_cell {
     const struct comparison *efficiency; /* that, of scalings_judge(); NULL: there is none */
 };
 
-struct scaling_ratio {
-    double value, low, high; /* NaN: unknown */
-};
-
-/* The largest number of ranks, predicted from the smaller ones: predicted / measured. */
-struct scaling_forecast {
-    size_t n;                  /* sizes that it could be held against; 0: none */
-    size_t inside;             /* of which what was measured lies in the prediction's interval */
-    struct scaling_ratio at;   /* at the largest of them, with that interval; NaN: it has none */
-    double smallest, greatest; /* over all of them: a range, no interval */
-    const char *from;          /* "2 and 4" */
-    const char *size;          /* "64M": the largest */
-};
-
 struct scaling_series {
     const struct report_bench *bench;
     size_t run;
@@ -133,7 +119,6 @@ struct scaling_series {
     const struct bench_terms *terms; /* NULL: none are told */
     struct fit fit;
     int fit_error; /* of fit_make() */
-    struct scaling_forecast forecast;
 };
 
 struct scalings {
@@ -147,11 +132,6 @@ void scalings_make(struct report *r, size_t least, struct scalings *out);
 void scalings_ask(struct comparisons *q, struct scalings *all);
 void scalings_judge(const struct comparisons *q, struct scalings *all);
 
-/* "allreduce, f32, sum, fill node, scaling weak", and what else tells the case apart, without the
- * parameters named: words with a blank between. */
-const char *scaling_title(struct report *r, const struct report_bench *b,
-                          const struct report_case *c, const char *left_out);
-
 /* Us; NaN: no value. Also of what lies on two levels: the median. */
 double scaling_time_us(const struct report_case *c, size_t run);
 double scaling_bytes(const struct report_bench *b, const struct report_case *c); /* the vector's */
@@ -164,9 +144,6 @@ double scaling_ideal_us(const struct scaling_series *s, const struct scaling_cel
 /* "21.3 us a message (20.9 to 21.7), 1.19 GB/s ...", and the point that is farthest off; or why
  * there is none. */
 const char *scaling_fit_text(struct report *r, const struct scaling_series *s);
-/* "8 ranks predicted from 2 and 4: 1.02 of measured at 64M (95 % interval 0.97 to 1.07) ..."; ""
- * where there is no such forecast. */
-const char *scaling_forecast_text(struct report *r, const struct scaling_series *s);
 
 /* Why a bus bandwidth is above its limit, as far as the row's columns explain it; "" where it is
  * not above. *explained: false: nothing does. */
@@ -177,37 +154,6 @@ const char *scaling_above_text(struct report *r, const struct report_bench *b,
  * size; "" where there is none. */
 const char *scaling_remark(struct report *r, const struct scalings *all,
                            const struct report_case *c, size_t run);
-
-/* A model's gradients summed in buckets of several sizes: rows of `time` with the parameters
- * `model` and `bucket`. */
-
-struct bucket_point {
-    double bytes, time_us, low_us, high_us; /* NaN: not known */
-    const struct report_case *c;
-    size_t asked; /* number of its comparison with the lowest; of that one COMPARISON_NONE */
-};
-
-struct bucket_series {
-    const struct report_bench *bench;
-    size_t run;
-    const struct report_case *first;
-    const char *model, *label,
-        *title;                  /* "bert-large"; "ring over tcp, 4 ranks"; what else is set */
-    struct bucket_point *points; /* by size */
-    size_t n, lowest;            /* the one with the lowest time */
-    /* "best bucket: 25M, 812 ms (810 to 815)", or "25M or 64M ..."; "" of one alone. Of
-     * bucket_sweeps_judge() */
-    const char *best;
-};
-
-struct bucket_sweeps {
-    struct bucket_series *all;
-    size_t n;
-};
-
-/* Everything lives in the report's pool. */
-void bucket_sweeps_ask(struct report *r, struct comparisons *q, struct bucket_sweeps *out);
-void bucket_sweeps_judge(struct report *r, const struct comparisons *q, struct bucket_sweeps *all);
 
 /* Stragglers: the figures late_share and waited_share of each rank, over all cases of a run.
  * late_share is the share of samples in which this rank was the one that the others waited for.

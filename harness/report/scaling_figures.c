@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "harness/report/cases_group.h"
 #include "harness/report/headline.h"
 #include "harness/report/series.h"
 #include "harness/report/show.h"
@@ -133,8 +134,6 @@ void drawing_add_overlays(struct figure_drawing *d)
 /* The marked cases, in one plot. */
 static void draw(struct group *g, const bool *in, size_t before, struct figures *out)
 {
-    struct figure_word word;
-
     if (out->n == FIGURES_MAX || out->n - before >= SCALING_PLOTS_MAX)
         return;
     g->cases = pool_alloc(&g->r->pool, g->bench->n_cases, sizeof(*g->cases));
@@ -148,7 +147,7 @@ static void draw(struct group *g, const bool *in, size_t before, struct figures 
     g->gpu_drawn = "";
     group_plan(g);
     if (!g->x || strcmp(g->bench->params[g->x->param], g->hint->x) != 0 ||
-        figure_make(g, 0, out->n - before + 1, &out->all[out->n], &word) != FIGURE_PLOT)
+        !figure_make(g, 0, out->n - before + 1, &out->all[out->n]))
         return;
     struct figure *f = &out->all[out->n++];
     f->plot.title = pool_text(&g->r->pool, "%s %s over %s: %s", g->bench->name, g->metric,
@@ -225,7 +224,7 @@ static void draw_ranks(struct report *r, const struct scalings *all, size_t firs
         struct group g = {.r = r,
                           .bench = b,
                           .hint = &over_ranks,
-                          .place = FIGURE_OF_RANKS,
+                          .place = FIGURE_OF_SCALING,
                           .name = bus ? "scaling-busbw" : "scaling-time",
                           .overlays = &overlays};
 
@@ -246,30 +245,42 @@ static void draw_ranks(struct report *r, const struct scalings *all, size_t firs
     }
 }
 
-static bool same_plot_of_buckets(const struct bucket_series *a, const struct bucket_series *b)
+/* A whole model's gradients; each tensor by itself has no place on this axis, and one rank alone has
+ * nothing to sum. */
+static bool is_of_buckets(const struct report_bench *b, size_t run, const struct report_case *c,
+                          const void *arg)
 {
-    return a->bench == b->bench && !strcmp(a->model, b->model) && !strcmp(a->title, b->title);
+    (void)run;
+    (void)arg;
+    return !strcmp(c->metric, "time") && *report_param(b, c, "model") &&
+           report_number(report_param(b, c, "bucket")) > 0 &&
+           strcmp(report_param(b, c, "ranks"), "1") != 0;
 }
 
-static void draw_buckets(struct report *r, const struct bucket_sweeps *all, size_t first,
-                         size_t before, struct figures *out)
+static void draw_buckets(struct report *r, const struct report_bench *b, size_t before,
+                         struct figures *out)
 {
-    const struct report_bench *b = all->all[first].bench;
-    bool *in = pool_alloc(&r->pool, b->n_cases, sizeof(*in));
-    struct group g = {
-        .r = r, .bench = b, .hint = &over_buckets, .place = FIGURE_OF_BUCKETS, .name = "buckets"};
+    struct case_groups groups =
+        cases_group(&r->pool, b, 0, is_of_buckets, NULL, cases_but,
+                    "bucket size backend transport ranks rank scope metric unit");
 
-    for (const struct bucket_series *s = &all->all[first]; s < all->all + all->n; s++)
-        for (size_t i = 0; same_plot_of_buckets(&all->all[first], s) && i < s->n; i++)
-            /* each tensor by itself has no place on this axis */
-            in[s->points[i].c - b->cases] |= s->points[i].bytes > 0;
-    draw(&g, in, before, out);
+    for (size_t i = 0; i < groups.n; i++) {
+        bool *in = pool_alloc(&r->pool, b->n_cases, sizeof(*in));
+        struct group g = {.r = r,
+                          .bench = b,
+                          .hint = &over_buckets,
+                          .place = FIGURE_OF_SCALING,
+                          .name = "buckets"};
+
+        for (size_t k = 0; k < groups.all[i].n; k++)
+            in[groups.all[i].cases[k] - b->cases] = true;
+        draw(&g, in, before, out);
+    }
 }
 
 void scaling_figures(struct report *r, const struct headlines *h, struct figures *figures)
 {
     const struct scalings *all = &h->scalings;
-    const struct bucket_sweeps *buckets = &h->buckets;
     size_t before = figures->n;
 
     for (size_t i = 0; i < all->n; i++) {
@@ -280,12 +291,6 @@ void scaling_figures(struct report *r, const struct headlines *h, struct figures
         if (!seen)
             draw_ranks(r, all, i, before, figures);
     }
-    for (size_t i = 0; i < buckets->n; i++) {
-        bool seen = false;
-
-        for (size_t k = 0; k < i; k++)
-            seen = seen || same_plot_of_buckets(&buckets->all[k], &buckets->all[i]);
-        if (!seen)
-            draw_buckets(r, buckets, i, before, figures);
-    }
+    for (size_t i = 0; i < r->n_benches; i++)
+        draw_buckets(r, &r->benches[i], before, figures);
 }

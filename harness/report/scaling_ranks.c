@@ -136,36 +136,33 @@ static void add_of_bench(struct report *r, const struct report_bench *b, size_t 
 
     for (size_t i = 0; i < groups.n && out->n < STRAGGLERS_MAX; i++) {
         const struct report_case *c = groups.all[i].cases[0];
-        struct straggler *s = &out->all[out->n];
+        struct straggler s = {.bench = b,
+                              .run = run,
+                              .rank = report_param(b, c, "rank"),
+                              .host = report_param(b, c, "rank_host"),
+                              .each = report_param(b, c, "per_process")};
 
-        *s = (struct straggler){.bench = b,
-                                .run = run,
-                                .rank = report_param(b, c, "rank"),
-                                .host = report_param(b, c, "rank_host"),
-                                .each = report_param(b, c, "per_process")};
-        fill(s, &groups.all[i], scratch);
-        name(r, s);
-        out->n += s->cases > 0;
+        fill(&s, &groups.all[i], scratch);
+        name(r, &s);
+        if (s.cases)
+            *POOL_ADD(&r->pool, out->all, out->n) = s;
     }
     /* Any of them may be the one that chance makes late. Where a case has no number of ranks, the
      * chance is NaN, and none is. */
-    for (struct straggler *s = out->all + first; s < out->all + out->n; s++)
-        s->is_one = s->seems_one && s->chance * (double)(out->n - first) <= STRAGGLER_CHANCE;
+    for (size_t i = first; i < out->n; i++)
+        out->all[i].is_one = out->all[i].seems_one &&
+                             out->all[i].chance * (double)(out->n - first) <= STRAGGLER_CHANCE;
     free(scratch);
 }
 
 void stragglers_make(struct report *r, struct stragglers *out)
 {
-    size_t most = 0;
-
-    for (size_t b = 0; b < r->n_benches; b++)
-        for (size_t i = 0; i < r->benches[b].n_cases; i++)
-            most += !strcmp(r->benches[b].cases[i].metric, "late_share") ? r->n_runs : 0;
-    *out = (struct stragglers){.all = pool_alloc(&r->pool, most + 1, sizeof(*out->all))};
+    *out = (struct stragglers){.n = 0};
     for (size_t run = 0; run < r->n_runs; run++)
-        for (size_t b = 0; most && b < r->n_benches; b++)
+        for (size_t b = 0; b < r->n_benches; b++)
             add_of_bench(r, &r->benches[b], run, out);
-    qsort(out->all, out->n, sizeof(*out->all), by_rank);
+    if (out->n)
+        qsort(out->all, out->n, sizeof(*out->all), by_rank);
 }
 
 /* Of a rank on a GPU: what held that one back in its worst case, where it held back less than half
@@ -207,7 +204,9 @@ const char *stragglers_text(struct report *r, const struct stragglers *all,
 {
     struct show_list list = {.pool = &r->pool, .max = NAMED_MAX, .parts = "; "};
 
-    for (const struct straggler *s = all->all; s < all->all + all->n; s++)
+    for (size_t i = 0; i < all->n; i++) {
+        const struct straggler *s = &all->all[i];
+
         if (s->bench == b && s->run == run && s->is_one)
             show_list_add(
                 &list, pool_text(&r->pool,
@@ -216,139 +215,6 @@ const char *stragglers_text(struct report *r, const struct stragglers *all,
                                  s->is_process ? "process" : "rank", s->name, host_text(r, s),
                                  document_percent(&r->pool, s->median),
                                  show_count(&r->pool, s->cases, "case"), held_text(r, s)));
-    return show_list_text(&list);
-}
-
-/* ---- Buckets of gradients ---- */
-
-#define BUCKETS_MARGIN 0.05 /* as that of plumb compare */
-
-/* One rank alone has nothing to sum. */
-static bool is_sweep(const struct report_bench *b, size_t run, const struct report_case *c,
-                     const void *arg)
-{
-    uint64_t bytes;
-
-    (void)arg;
-    return !strcmp(c->metric, "time") && *report_param(b, c, "model") &&
-           !units_parse_size(report_param(b, c, "bucket"), &bytes) &&
-           strcmp(report_param(b, c, "ranks"), "1") != 0 && c->points[run].n_values > 0;
-}
-
-static int by_bytes(const void *x, const void *y)
-{
-    const struct bucket_point *a = x, *b = y;
-
-    return (a->bytes > b->bytes) - (a->bytes < b->bytes);
-}
-
-/* Of two levels, which have no median, both are the ends. */
-static struct bucket_point point_of(const struct report_bench *b, const struct report_case *c,
-                                    size_t run)
-{
-    const struct report_point *p = &c->points[run];
-    double us = scaling_time_us(c, run), scale = us / p->value;
-    bool two = p->two != TWO_NOT;
-    uint64_t bytes = 0;
-
-    units_parse_size(report_param(b, c, "bucket"), &bytes);
-    return (struct bucket_point){(double)bytes,
-                                 us,
-                                 (two ? p->levels.low : p->low) * scale,
-                                 (two ? p->levels.high : p->high) * scale,
-                                 c,
-                                 COMPARISON_NONE};
-}
-
-static const char *size_text(struct report *r, double bytes)
-{
-    char text[24];
-
-    return pool_text(&r->pool, "%s", units_format_size((uint64_t)bytes, text, sizeof(text)));
-}
-
-static const char *best_text(struct report *r, const struct comparisons *q,
-                             const struct bucket_series *s)
-{
-    const struct bucket_point *best = &s->points[s->lowest];
-    const char *names = "";
-    size_t n = 0;
-
-    if (s->n < 2)
-        return "";
-    for (const struct bucket_point *p = s->points; p < s->points + s->n; p++) {
-        const struct comparison *k = comparison_of(q, p->asked);
-
-        if (k && isnan(k->low))
-            return pool_text(&r->pool, "lowest at %s, but not decided: an interval is not known",
-                             size_text(r, best->bytes));
-        if (!k || !k->proven)
-            names = pool_text(&r->pool, "%s%s%s", names, n++ ? " or " : "", size_text(r, p->bytes));
     }
-    return pool_text(
-        &r->pool, "best bucket: %s, %s ms (%s to %s)%s", names,
-        document_number(&r->pool, best->time_us / 1000),
-        document_number(&r->pool, best->low_us / 1000),
-        document_number(&r->pool, best->high_us / 1000),
-        n > 1 ? pool_text(&r->pool, " at %s: not proven to differ", size_text(r, best->bytes))
-              : "");
-}
-
-static void name_series(struct report *r, struct bucket_series *s)
-{
-    const struct report_bench *b = s->bench;
-    const char *transport = report_param(b, s->first, "transport");
-
-    s->model = report_param(b, s->first, "model");
-    s->label = pool_text(&r->pool, "%s%s%s, %s ranks%s%s", report_param(b, s->first, "backend"),
-                         *transport ? " over " : "", transport, report_param(b, s->first, "ranks"),
-                         r->n_runs > 1 ? ", " : "", r->n_runs > 1 ? r->names[s->run] : "");
-    s->title =
-        scaling_title(r, b, s->first, "model bucket backend transport ranks size rank scope");
-}
-
-static void ask_one(struct report *r, struct comparisons *q, struct bucket_series *s,
-                    const struct case_group *group)
-{
-    s->points = pool_alloc(&r->pool, group->n, sizeof(*s->points));
-    for (; s->n < group->n; s->n++)
-        s->points[s->n] = point_of(s->bench, group->cases[s->n], s->run);
-    qsort(s->points, s->n, sizeof(*s->points), by_bytes);
-    for (size_t i = 1; i < s->n; i++)
-        if (s->points[i].time_us < s->points[s->lowest].time_us)
-            s->lowest = i;
-    for (size_t i = 0; i < s->n; i++)
-        if (i != s->lowest)
-            s->points[i].asked =
-                comparisons_add(q, s->points[i].c, s->points[s->lowest].c, BUCKETS_MARGIN);
-    name_series(r, s);
-}
-
-void bucket_sweeps_ask(struct report *r, struct comparisons *q, struct bucket_sweeps *out)
-{
-    size_t most = 0;
-
-    for (size_t b = 0; b < r->n_benches; b++)
-        most += r->benches[b].n_cases * r->n_runs;
-    *out = (struct bucket_sweeps){.all = pool_alloc(&r->pool, most, sizeof(*out->all))};
-    for (const struct report_bench *b = r->benches; b < r->benches + r->n_benches; b++)
-        for (size_t run = 0; run < r->n_runs; run++) {
-            struct case_groups groups =
-                cases_group(&r->pool, b, run, is_sweep, NULL, cases_but, "bucket size metric unit");
-
-            comparisons_topic(q, NULL, b, run, false);
-            for (size_t i = 0; i < groups.n; i++) {
-                struct bucket_series *s = &out->all[out->n++];
-
-                *s =
-                    (struct bucket_series){.bench = b, .run = run, .first = groups.all[i].cases[0]};
-                ask_one(r, q, s, &groups.all[i]);
-            }
-        }
-}
-
-void bucket_sweeps_judge(struct report *r, const struct comparisons *q, struct bucket_sweeps *all)
-{
-    for (struct bucket_series *s = all->all; s < all->all + all->n; s++)
-        s->best = best_text(r, q, s);
+    return show_list_text(&list);
 }

@@ -262,18 +262,11 @@ static void make_figures(struct group *g, struct figures *out, size_t *left_out)
     size_t made = 0, number = g->facet_of.n > 1;
 
     for (size_t facet = 0; facet < g->facet_of.n; facet++) {
-        struct figure_word word;
-
         if (made == SERIES_PLOTS_MAX || out->n == REPORT_PLOTS_MAX) {
             ++*left_out;
             continue;
         }
-        enum figure_kind kind = figure_make(g, facet, number, &out->all[out->n], &word);
-        if (kind == FIGURE_WORD && out->n_words < REPORT_WORDS_MAX)
-            out->words[out->n_words++] = word;
-        else if (kind == FIGURE_WORD)
-            ++*left_out;
-        if (kind != FIGURE_PLOT)
+        if (!figure_make(g, facet, number, &out->all[out->n]))
             continue;
         make_name_unique(g->r, out);
         out->n++;

@@ -22,7 +22,6 @@ struct scaling_series;
 #define REPORT_PLOTS_MAX      24
 #define SCALING_PLOTS_MAX     12 /* beside them */
 #define FIGURES_MAX           (REPORT_PLOTS_MAX + SCALING_PLOTS_MAX)
-#define REPORT_WORDS_MAX      64 /* lines in place of plots */
 
 /* What a line of a plot is: its label without the run's name, and the run. */
 struct figure_line {
@@ -31,8 +30,8 @@ struct figure_line {
     size_t run;
 };
 
-/* Among the plots, or in the section on scaling: over ranks, and over buckets of gradients. */
-enum figure_place { FIGURE_AMONG_PLOTS, FIGURE_OF_RANKS, FIGURE_OF_BUCKETS };
+/* Among the plots, or in the section on scaling. */
+enum figure_place { FIGURE_AMONG_PLOTS, FIGURE_OF_SCALING };
 
 /* A plot with what the page says about it. */
 struct figure {
@@ -44,17 +43,9 @@ struct figure {
     enum figure_place place;
 };
 
-/* What a plot would say no more of than a line: one case alone, or 0 everywhere. */
-struct figure_word {
-    const struct report_bench *bench;
-    const char *metric, *subtitle, *value; /* "0 in all 12 cases" */
-};
-
 struct figures {
     struct figure all[FIGURES_MAX];
     size_t n;
-    struct figure_word words[REPORT_WORDS_MAX];
-    size_t n_words;
     const char *left_out; /* a sentence on plots that are not there, or "" */
 };
 
@@ -113,13 +104,9 @@ size_t group_lines_max(const struct group *g);
 /* Chooses what x, lines and, among the plots, facets are of the group's cases. */
 void group_plan(struct group *g);
 
-/* What becomes of a facet: nothing where nothing in it was measured, and words where those say
- * all. */
-enum figure_kind { FIGURE_NONE, FIGURE_WORD, FIGURE_PLOT };
-
-/* Fills the figure of one facet, or the words that do. */
-enum figure_kind figure_make(const struct group *g, size_t facet, size_t number, struct figure *f,
-                             struct figure_word *word);
+/* The figure of one facet. False: it has fewer than two values, or 0 alone, of which the rows say
+ * as much. */
+bool figure_make(const struct group *g, size_t facet, size_t number, struct figure *f);
 
 /* ---- A plot while it is made: figure_lines.c puts the values in, figure.c the rest ---- */
 
@@ -156,9 +143,6 @@ struct plot_line *drawing_add_line(struct figure_drawing *d, const struct figure
 void drawing_note(struct figure_drawing *d, double y);
 /* What the group's overlays draw. */
 void drawing_add_overlays(struct figure_drawing *d);
-
-/* The title says it: it is the same in the whole plot. */
-bool drawing_is_in_title(const struct group *g, size_t param);
 
 /* The parameters that a listed shape is made of are shown together: 512x2304x768. */
 bool drawing_is_of_shape(const struct group *g, size_t param);

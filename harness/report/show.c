@@ -163,18 +163,12 @@ const char *show_filled(struct pool *pool, const char *form, const char *text)
 
 void show_list_add(struct show_list *list, const char *item)
 {
-    if (list->n++ < list->max)
-        list->text = list->text ? pool_text(list->pool, "%s%s%s", list->text,
-                                            list->parts ? list->parts : ", ", item)
-                                : item;
+    *POOL_ADD(list->pool, list->names, list->n) = item;
 }
 
 const char *show_list_text(const struct show_list *list)
 {
-    const char *text = list->text ? list->text : "";
-
-    return list->n > list->max ? pool_text(list->pool, "%s and %zu more", text, list->n - list->max)
-                               : text;
+    return pool_list(list->pool, list->names, list->n, list->max, list->parts ? list->parts : ", ");
 }
 
 /* ---- What several runs, or launches, say of one thing ---- */

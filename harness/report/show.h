@@ -50,12 +50,12 @@ const char *show_filled(struct pool *pool, const char *form, const char *text);
 /* Texts joined by ", "; either may be "". */
 const char *show_joined(struct pool *pool, const char *list, const char *item);
 
-/* "a, b and 5 more": of many the first are named. */
+/* Names for pool_list(), one by one. */
 struct show_list {
     struct pool *pool;
     size_t max;        /* that are named */
     const char *parts; /* between them; NULL: ", " */
-    const char *text;  /* NULL: none yet */
+    const char **names;
     size_t n;
 };
 

@@ -120,10 +120,10 @@ static void add_hosts(const struct look *l, struct sibling *s, const struct repo
         s->hosts = pool_text(&l->r->pool, "%s%s", s->hosts, pair + (*s->hosts != 0));
 }
 
-/* ", between node0 and node1, node1 and node2 and 4 more"; "" on one machine. */
+/* ", between node0 and node1; node1 and node2; and 4 more"; "" on one machine. */
 static const char *hosts_text(struct pool *pool, const char *hosts)
 {
-    struct show_list list = {.pool = pool, .max = PAIRS_NAMED};
+    struct show_list list = {.pool = pool, .max = PAIRS_NAMED, .parts = "; "};
 
     for (const char *at = hosts + (*hosts != 0), *end; *at && (end = strchr(at, ';')); at = end + 1)
         show_list_add(&list, pool_text(pool, "%.*s", (int)(end - at), at));
@@ -157,17 +157,18 @@ static struct sibling *finding(const struct look *l, struct siblings *out, size_
     for (size_t i = first; i < out->n; i++)
         if (!strcmp(out->all[i].value, value) && out->all[i].absent == absent)
             return &out->all[i];
-    out->all[out->n] = (struct sibling){.rule = l->rule,
-                                        .bench = l->b,
-                                        .run = l->run,
-                                        .value = value,
-                                        .ratio = NAN,
-                                        .low = NAN,
-                                        .high = NAN,
-                                        .absent = absent,
-                                        .hosts = "",
-                                        .measured = true};
-    return &out->all[out->n++];
+    struct sibling *s = POOL_ADD(&l->r->pool, out->all, out->n);
+    *s = (struct sibling){.rule = l->rule,
+                          .bench = l->b,
+                          .run = l->run,
+                          .value = value,
+                          .ratio = NAN,
+                          .low = NAN,
+                          .high = NAN,
+                          .absent = absent,
+                          .hosts = "",
+                          .measured = true};
+    return s;
 }
 
 /* What is proven replaces what only looks so. */
@@ -237,12 +238,8 @@ void siblings_judge(const struct comparisons *q, struct siblings *out)
 {
     struct report *r = q->r;
     struct look l = {.r = r};
-    size_t most = 0;
 
-    for (l.b = r->benches; l.b < r->benches + r->n_benches; l.b++)
-        for (l.rule = l.b->described->siblings; l.rule->title; l.rule++)
-            most += l.b->n_cases * r->n_runs;
-    *out = (struct siblings){.all = pool_alloc(&r->pool, most, sizeof(*out->all))};
+    *out = (struct siblings){.n = 0};
     for (l.run = 0; l.run < r->n_runs; l.run++)
         for (l.b = r->benches; l.b < r->benches + r->n_benches; l.b++)
             for (l.rule = l.b->described->siblings; l.rule->title; l.rule++) {

@@ -14,7 +14,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "harness/document/document.h"
 #include "harness/report/comparisons.h"
 #include "harness/report/model.h"
 
@@ -28,7 +27,7 @@ struct sibling {
      * intervals, which hold for the mean whatever the cases have in common. NaN where it is absent */
     double ratio, low, high;
     size_t found, compared; /* cases that are behind; that were held against others */
-    const char *hosts;      /* ", between node0 and node1, node1 and node2": of these; or "" */
+    const char *hosts;      /* ", between node0 and node1; node1 and node2": of these; or "" */
     bool proven;            /* else it looks so */
     bool absent;            /* it has no value: refused */
     bool measured;          /* not simulated, modelled or imported */

@@ -223,11 +223,8 @@ static void answer_run(const struct scene *s)
         text = pool_text(s->pool, "%s (%s)", text, kind);
     times = show_joined(s->pool, started(s, run->meta), launches_text(s, &n));
     times = show_joined(s->pool, times, shared_text(s, run));
-    if (n.open || n.failed)
-        text = show_joined(s->pool, text, times);
-    document_answer(s->d, "Run", n.open ? "incomplete" : "", n.open ? TONE_LOW : TONE_NONE, text);
-    if (!n.open && !n.failed)
-        document_answer_aside(s->d, ", ", times, "");
+    document_answer(s->d, "Run", n.open ? "incomplete" : "", n.open ? TONE_LOW : TONE_NONE,
+                    show_joined(s->pool, text, times));
     if (n.open)
         document_answer_more(s->d, "to go on",
                              pool_text(s->pool, "plumb run --resume %s", run->path));
@@ -479,9 +476,10 @@ static const char *siblings_text(const struct scene *s, bool proven, bool absent
     struct show_list names = {.pool = s->pool, .max = NAMED_MAX, .parts = "; "};
     const struct siblings *all = &s->h->siblings;
 
-    for (const struct sibling *at = all->all; at < all->all + all->n; at++)
-        if (at->run == s->run && at->proven == proven && at->absent == absent)
-            show_list_add(&names, at->sentence);
+    for (size_t i = 0; i < all->n; i++)
+        if (all->all[i].run == s->run && all->all[i].proven == proven &&
+            all->all[i].absent == absent)
+            show_list_add(&names, all->all[i].sentence);
     return show_list_text(&names);
 }
 

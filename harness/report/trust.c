@@ -444,25 +444,18 @@ static double rounded_up(double percent)
     return step * ceil(percent / step - 1e-6);
 }
 
-/* A case of a single launch shows nothing. */
+/* With the cases that the grade rests on; one of a single launch shows nothing. */
 static const char *trust_text(const struct answer *s, const struct trust *t)
-{
-    if (t->single == t->cases)
-        return "a single repetition of each case shows no slowdown";
-    if (is_of_single(t))
-        return pool_text(s->pool, "%zu of %s have a single repetition, which shows no slowdown",
-                         t->single, show_count(s->pool, t->cases, "case"));
-    return pool_text(s->pool, "detects a slowdown of %.3g %%", rounded_up(100 * t->smallest));
-}
-
-/* The cases that the grade rests on. */
-static const char *trust_cases(const struct answer *s, const struct trust *t)
 {
     const char *cases = show_count(s->pool, t->cases, "case");
 
     if (t->single == t->cases)
-        return cases;
-    return is_of_single(t) ? "" : pool_text(s->pool, "%s, %s", cases, launch_count(s, t));
+        return pool_text(s->pool, "a single repetition of each case shows no slowdown (%s)", cases);
+    if (is_of_single(t))
+        return pool_text(s->pool, "%zu of %s have a single repetition, which shows no slowdown",
+                         t->single, cases);
+    return pool_text(s->pool, "detects a slowdown of %.3g %% (%s, %s)",
+                     rounded_up(100 * t->smallest), cases, launch_count(s, t));
 }
 
 void trust_answer(struct report *r, const struct comparisons *q, size_t run, struct document *d)
@@ -477,7 +470,6 @@ void trust_answer(struct report *r, const struct comparisons *q, size_t run, str
     }
     document_answer(s->d, "Sensitivity", pool_text(s->pool, "%c", t.grade),
                     t.grade == 'D' ? TONE_LOW : TONE_NONE, trust_text(s, &t));
-    document_answer_aside(s->d, " (", trust_cases(s, &t), ")");
     if (t.alike && t.alike != t.cases)
         document_answer_more(s->d,
                              pool_text(s->pool,

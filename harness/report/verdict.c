@@ -362,7 +362,6 @@ struct verdict verdict_make(struct report *r, size_t run, const struct report_be
     add_lost_launches(pool, p, &v);
     add_machine_changed(pool, p, c->unit, &v);
     add_lone_ceiling(pool, p, c->unit, &v);
-    verdict_remark(pool, &v, p->n_unsteady ? headlines_unsteady(r, run) : "");
     verdict_remark(pool, &v, p->reason);
     return v;
 }

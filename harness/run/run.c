@@ -595,7 +595,7 @@ static int show_results(struct run *r, int status)
     run_folder_release(&folder);
     if (r->options.no_report)
         return status;
-    err = report_make(runs, 1, NULL, error, sizeof(error));
+    err = report_make(runs, 1, NULL, NULL, false, error, sizeof(error));
     if (err) {
         fprintf(stderr,
                 "plumb run: the report is not complete: %s; the run is kept; to make it again: %s "

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # tier: long
-# plumb report on made-up runs of a cluster: scaling over ranks, the fitted model, slow hosts, late ranks, buckets of gradients.
+# plumb report on made-up runs of a cluster: scaling over ranks, the fitted model, slow hosts, late ranks.
 
 load made
 

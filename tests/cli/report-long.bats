@@ -33,7 +33,7 @@ END
     [ "$reach" -gt 71 ]
 }
 
-@test "net: what carried it, what it cost in CPU, and metrics of other units in plots of their own" {
+@test "net: what carried it, and metrics of other units in plots of their own" {
     rm -r r
     mkdir r
     cat > r/run.json <<'END'
@@ -63,7 +63,6 @@ open("r/plan.csv", "w").write(f"state,rows,order,case,repeat,bench,arguments,tim
 END
     "$plumb" report r
     grep -q 'over eth7, 1M' r/report.html
-    grep -q 'CPU 0.310 s/GB .*0.470 ' r/report.html
     grep -q "data-of='of limit'[^>]*>93.6 %</td>" r/report.html
     grep -q 'OPENBLAS_CORETYPE=Haswell &#60;b&#62;' r/report.html
     ls r/plots > plots

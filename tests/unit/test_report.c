@@ -326,27 +326,6 @@ static void ceilings_that_changed_are_told(void **state)
     }
 }
 
-/* Two of three launches found another ceiling afterwards: said with the worst. */
-static void unsteady_ceilings_are_noted(void **state)
-{
-    static const double after[] = {95, 79, 126, 100};
-    struct scene *s = *state;
-
-    begin(s, false, "memory", memory_params);
-    for (size_t i = 0; i < 4; i++) {
-        struct row row = launch_of(s, i % 3 + 1, "bandwidth", "GB/s", 50);
-
-        row.limit = row.limit_before = 100;
-        row.limit_after = after[i];
-        row.limit_kind = "measured";
-        add(s, &row, i < 3 ? TRIAD : "read nt 67108864 DRAM");
-    }
-    load(s);
-    assert_int_equal(run_of(s, "Memory", "triad")->point->n_unsteady, 2);
-    near(run_of(s, "Memory", "triad")->point->unsteady, 0.21);
-    says(s, "Memory", "triad", "ceilings of 1 of 2 cases|up to 21 %");
-}
-
 /* ---- plots */
 
 /* A benchmark that no rule knows, with so many values of each parameter; `last` rows are left out. */
@@ -387,8 +366,8 @@ static void an_unknown_benchmark_is_reported(void **state)
     assert_true(plot->x_log);
 }
 
-/* 13 lines and more are too many for one plot: the parameter with the fewest values makes plots, and one of a case alone is a
- * line of text. */
+/* 13 lines and more are too many for one plot: the parameter with the fewest values makes plots, but none of a
+ * case alone. */
 static void too_many_lines_become_plots(void **state)
 {
     struct scene *s = *state;
@@ -401,12 +380,9 @@ static void too_many_lines_become_plots(void **state)
     write_odd(s, 12, 2, 4, 12 * 4 - 1);
     assert_int_equal(s->figures.n, 1);
     assert_int_equal(s->figures.all[0].plot.n_lines, 12);
-    assert_int_equal(s->figures.n_words, 1);
-    assert_string_equal(s->figures.words[0].value, "1.000 furlong/s");
-    assert_non_null(strstr(s->figures.words[0].subtitle, "depth 2"));
 }
 
-/* What is 0 in all cases is a line of text, and no plot; a missing value breaks a line. */
+/* What is 0 in all cases is no plot; a missing value breaks a line. */
 static void what_a_line_says_is_no_plot(void **state)
 {
     struct scene *s = *state;
@@ -426,8 +402,6 @@ static void what_a_line_says_is_no_plot(void **state)
     assert_int_equal(s->figures.all[0].plot.lines[0].n, 3);
     assert_true(isnan(s->figures.all[0].plot.lines[0].points[1].y));
     assert_string_equal(s->figures.all[1].plot.name, "net-losses");
-    assert_int_equal(s->figures.n_words, 1);
-    assert_string_equal(s->figures.words[0].metric, "retransmits");
 }
 
 static void square_products_have_an_axis_and_shapes_a_list(void **state)
@@ -581,7 +555,7 @@ static int make_page(const struct fake_run *f, char *error, size_t len)
 {
     const char *paths[] = {f->path};
 
-    return report_make(paths, 1, NULL, error, len);
+    return report_make(paths, 1, NULL, NULL, false, error, len);
 }
 
 #define HOSTILE "</script><script>alert(1)</script>\"'`touch /tmp/plumb-test-pwned`<img src=x>&"
@@ -717,35 +691,6 @@ static void shows_numbers(void **state)
     pool_release(&pool);
 }
 
-/* Which bucket is best, and which are not proven to differ from it. */
-static void the_best_bucket_is_named(void **state)
-{
-    static const char *const params[] = {"backend", "model", "bucket", "ranks", NULL};
-    static const struct {
-        bool launched;
-        double ms[3]; /* of buckets of 1 MiB, 4 MiB and 16 MiB */
-        const char *says;
-    } cases[] = {{true, {12, 10, 11}, "best bucket: 4M, 10.0"},
-                 {true, {12, 10, 10.01}, "best bucket: 4M or 16M, 10.0"},
-                 {false, {12, 10, 11}, "lowest at 4M, but not decided"}};
-    struct scene *s = *state;
-
-    for (size_t c = 0; c < sizeof(cases) / sizeof(*cases); c++) {
-        begin(s, cases[c].launched, "allreduce", params);
-        for (size_t i = 0; i < 3; i++) {
-            struct row row = row_of(s, "time", "us", 1000 * cases[c].ms[i]);
-            char values[64];
-
-            snprintf(values, sizeof(values), "ring m %d 4", 1 << (20 + 2 * i));
-            add(s, &row, values);
-        }
-        load(s);
-        assert_int_equal(s->h.buckets.n, 1);
-        if (!strstr(s->h.buckets.all[0].best, cases[c].says))
-            fail_msg("case %zu: %s", c, s->h.buckets.all[0].best);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(launches_bear_an_interval),
@@ -755,7 +700,6 @@ int main(void)
                                        TEST(the_best_ceiling_of_a_run_counts),
                                        TEST(ceilings_of_one_place_are_shared),
                                        TEST(ceilings_that_changed_are_told),
-                                       TEST(unsteady_ceilings_are_noted),
                                        TEST(an_unknown_benchmark_is_reported),
                                        TEST(too_many_lines_become_plots),
                                        TEST(what_a_line_says_is_no_plot),
@@ -764,7 +708,6 @@ int main(void)
                                        TEST(the_latency_of_an_allreduce_is_that_of_auto),
                                        TEST(a_failed_launch_is_in_the_headlines_of_its_own_kind),
                                        TEST(rows_without_a_headline_are_not_told_as_missing),
-                                       TEST(the_best_bucket_is_named),
                                        TEST(no_text_breaks_out),
                                        TEST(an_old_page_stays_when_a_new_one_cannot_be_made),
                                        TEST(escapes_texts),

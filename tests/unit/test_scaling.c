@@ -170,6 +170,7 @@ TEST(test_an_exact_model_is_found)
         assert_near(fit.b_us, B_US, 1e-9);
         assert_true(fit.spread < 1e-9);
         assert_int_equal(fit.n, n);
+        assert_true(isnan(fit_predict(&fit, 1, 8).time_us));
     }
 }
 
@@ -222,26 +223,6 @@ TEST(test_what_does_not_determine_it_is_refused)
     /* a large vector on several n tells them apart by its growth with n, but for a's interval, which is wide */
     assert_int_equal(fit_make(ring(), large, 3, NULL, NULL, &fit), 0);
     assert_near(fit.b_us, B_US, 1e-6);
-}
-
-static bool up_to_4(const struct fit_point *p, const void *arg)
-{
-    (void)arg;
-    return p->ranks <= 4;
-}
-
-TEST(test_8_are_predicted_from_2_and_4)
-{
-    struct fit_point points[64];
-    size_t n = make_points(points, "ring", 0);
-    struct fit fit;
-
-    for (size_t i = 0; i < n; i++)
-        if (points[i].ranks == 8)
-            points[i].time_us *= 3; /* must not be looked at */
-    assert_int_equal(fit_make(ring(), points, n, up_to_4, NULL, &fit), 0);
-    assert_near(fit_predict(&fit, 8, 1 << 20).time_us, 14 * A_US + 1.75 * (1 << 20) * B_US, 1e-9);
-    assert_true(isnan(fit_predict(&fit, 1, 8).time_us));
 }
 
 /* --- late ranks --- */

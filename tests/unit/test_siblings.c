@@ -235,7 +235,7 @@ TEST(where_it_is_slow_is_told)
     assert_non_null(at);
     assert_int_equal(at->found, 4);
     assert_int_equal(at->compared, 6);
-    assert_says(at->sentence, "node0 and node1, node1 and node2, in 4 of 6");
+    assert_says(at->sentence, "node0 and node1; node1 and node2, in 4 of 6");
     scene_release(&s);
 }
 

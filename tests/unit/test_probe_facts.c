@@ -54,10 +54,11 @@ static change_words words[] = {
     EVERY_SECOND(11)                                                                               \
     EVERY_SECOND(12)                                                                               \
     EVERY_SECOND(13)                                                                               \
-    EVERY_SECOND(14) EVERY_SECOND(15) EVERY_SECOND(16) EVERY_SECOND(17) EVERY_SECOND(18)           \
-        EVERY_SECOND(19) EVERY_SECOND(20) EVERY_SECOND(21) EVERY_SECOND(22) EVERY_SECOND(23)       \
-            EVERY_SECOND(24) EVERY_SECOND(25) EVERY_SECOND(26) EVERY_SECOND(27)                    \
-                EVERY_SECOND(28) "290"
+    EVERY_SECOND(14)                                                                               \
+    EVERY_SECOND(15)                                                                               \
+    EVERY_SECOND(16) EVERY_SECOND(17) EVERY_SECOND(18) EVERY_SECOND(19) EVERY_SECOND(20)           \
+        EVERY_SECOND(21) EVERY_SECOND(22) EVERY_SECOND(23) EVERY_SECOND(24) EVERY_SECOND(25)       \
+            EVERY_SECOND(26) EVERY_SECOND(27) EVERY_SECOND(28) "290"
 #define FOUR_CPUS                                                                                  \
     METAL "cpu:online=0-3|cpu:cpu0/topology/core_cpus=1|cpu:cpu1/topology/core_cpus=2|"            \
           "cpu:cpu2/topology/core_cpus=4|cpu:cpu3/topology/core_cpus=8|"                           \

@@ -48,17 +48,12 @@ static change_words words[] = {
 #define IS(name)    "v:hypervisor='" name "'|v:guest=true"
 #define CLASS(name) "v:container='" name "'"
 /* Of 200 CPUs, as machines number those of one of two sockets. */
-#define EVERY_SECOND(t) #t "0," #t "2," #t "4," #t "6," #t "8,"
-#define EVERY_SECOND_CPU                                                                           \
-    EVERY_SECOND(10)                                                                               \
-    EVERY_SECOND(11)                                                                               \
-    EVERY_SECOND(12)                                                                               \
-    EVERY_SECOND(13)                                                                               \
-    EVERY_SECOND(14)                                                                               \
-    EVERY_SECOND(15)                                                                               \
-    EVERY_SECOND(16) EVERY_SECOND(17) EVERY_SECOND(18) EVERY_SECOND(19) EVERY_SECOND(20)           \
-        EVERY_SECOND(21) EVERY_SECOND(22) EVERY_SECOND(23) EVERY_SECOND(24) EVERY_SECOND(25)       \
-            EVERY_SECOND(26) EVERY_SECOND(27) EVERY_SECOND(28) "290"
+/* clang-format off */
+#define TEN(t) #t "0," #t "2," #t "4," #t "6," #t "8,"
+#define EVERY_SECOND_CPU \
+    TEN(10) TEN(11) TEN(12) TEN(13) TEN(14) TEN(15) TEN(16) TEN(17) TEN(18) TEN(19) \
+    TEN(20) TEN(21) TEN(22) TEN(23) TEN(24) TEN(25) TEN(26) TEN(27) TEN(28) "290"
+/* clang-format on */
 #define FOUR_CPUS                                                                                  \
     METAL "cpu:online=0-3|cpu:cpu0/topology/core_cpus=1|cpu:cpu1/topology/core_cpus=2|"            \
           "cpu:cpu2/topology/core_cpus=4|cpu:cpu3/topology/core_cpus=8|"                           \

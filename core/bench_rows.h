@@ -72,7 +72,7 @@ enum {
     HEADLINE_OVER = 8,  /* the line says over which device: the first word of the column `detail` */
 };
 
-/* One line of the report's first table: the best of the cases that it is for. */
+/* One line of the report's first table: the best of the cases that it is for, or of places that are alike the median. */
 struct bench_headline {
     const char *pipe;  /* "Memory" */
     const char *label; /* what the line is of; the value of `by` follows; "%s": that value alone */

@@ -66,7 +66,7 @@ int channel_fork(struct channel **c, channel_child_fn *fn, void *arg);
 pid_t channel_child(const struct channel *c); /* whom channel_fork() made here; 0: nobody */
 
 /* Ends many children in the time of one: all are told first, and those that have not ended by
- * themselves after it are killed. Channels of another kind, and NULL, are left alone; all are still
+ * themselves after it are killed. Channels that have no child here, and NULL, are left alone; all are still
  * to be closed. */
 void channel_end_children(struct channel *const *c, size_t n);
 /* In a child: lets go of a channel that its parent has to another child, and that stays as it is.

@@ -31,7 +31,7 @@
 struct world_member {
     char host[WORLD_NAME_MAX];    /* as it calls itself */
     char name[WORLD_NAME_MAX];    /* as the launch calls that host, for messages; "": not told */
-    char machine[WORLD_NAME_MAX]; /* of the running kernel: net/machine.h; "": not known */
+    char machine[WORLD_NAME_MAX]; /* of the running kernel: core/hw/machine.h; "": not known */
     uint64_t network;             /* of its network namespace and boot; 0: not known */
     struct sockaddr_storage
         address;    /* where other networks reach it for data, port 0; AF_UNSPEC: not known */

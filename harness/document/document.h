@@ -32,7 +32,7 @@ struct document *document_new(struct pool *pool);
 void document_heading(struct document *d, unsigned level, const char *text, const char *anchor);
 void document_paragraph(struct document *d, const char *text);
 
-/* One line of an answer: "Trust   D   ...". Answers that follow each other are aligned. word may be
+/* One line of an answer: "Sensitivity   C: ...". Answers that follow each other are aligned. word may be
  * "". */
 void document_answer(struct document *d, const char *label, const char *word, enum tone tone,
                      const char *text);

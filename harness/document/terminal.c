@@ -12,13 +12,15 @@
 #include "harness/document/tree.h"
 #include "harness/document/utf8.h"
 
-#define GAP  2 /* blanks between columns */
-#define HANG 2 /* what goes on in the next line */
+#define GAP     2  /* blanks between columns */
+#define HANG    2  /* what goes on in the next line */
+#define WRAPPED 30 /* columns to which texts are wrapped before anything else gives way */
 
 struct pen {
     FILE *out;
     struct pool *pool;
     struct document_terminal at;
+    bool bars; /* shares are also drawn */
 };
 
 /* ---- texts */
@@ -122,13 +124,13 @@ struct columns {
 };
 
 #define BAR_CELLS 10 /* of 100 % */
-#define BAR_LEAST 72 /* columns of a terminal that has room for bars */
 
 /* "########    78 %" */
 static const char *bar_shown(const struct pen *p, const struct cell *cell)
 {
-    const char *bar = "", *share = cell_shown(p->pool, cell);
+    const char *bar = "";
     double cells = fmin(fmax(cell->value, 0), 100) * BAR_CELLS / 100;
+    const char *share = pool_text(p->pool, "%.1f %%", cell->value);
 
     for (int i = 0; i < BAR_CELLS; i++)
         bar = pool_text(p->pool, "%s%s", bar, i + 0.5 > cells ? " " : p->at.utf8 ? "█" : "#");
@@ -138,8 +140,7 @@ static const char *bar_shown(const struct pen *p, const struct cell *cell)
 static const char *shown(const struct pen *p, const struct cell *cell)
 {
     const char *notes = cell_notes(p->pool, cell);
-    const char *text =
-        cell->bar && p->at.width >= BAR_LEAST ? bar_shown(p, cell) : cell_shown(p->pool, cell);
+    const char *text = cell->bar && p->bars ? bar_shown(p, cell) : cell_shown(p->pool, cell);
 
     return clean(p, *text && *notes ? pool_text(p->pool, "%s %s", text, notes)
                     : *notes        ? notes
@@ -238,10 +239,10 @@ static void fit_widths(const struct pen *p, const struct document_table *t, stru
         take_above(p, t, c, 1);
     else
         natural_widths(p, t, c);
-    wrap_texts(p, t, c, 30);
+    wrap_texts(p, t, c, WRAPPED);
     if (line_width(c) > p->at.width && !c->above && has_groups(t))
         take_above(p, t, c, 1);
-    wrap_texts(p, t, c, 22);
+    wrap_texts(p, t, c, 18);
     if (line_width(c) > p->at.width && c->above && c->n > 2 && !t->columns[1].number)
         take_above(p, t, c, 2);
     for (size_t step = 0; step < sizeof(steps) / sizeof(*steps); step++) {
@@ -325,13 +326,19 @@ static void print_under(const struct pen *p, const struct document_table *t,
     flow(p, text, HANG * (c->above + 1), HANG * (c->above + 1));
 }
 
-static void print_table(const struct pen *p, const struct document_table *t)
+static void print_table(const struct pen *outer, const struct document_table *t)
 {
+    struct pen pen = *outer, *p = &pen;
     struct columns c = {.widths = pool_alloc(p->pool, t->n_columns, sizeof(*c.widths)),
                         .n = t->n_columns};
     const char **texts = pool_alloc(p->pool, t->n_columns, sizeof(*texts));
     const struct document_row *above = NULL;
 
+    pen.bars = true;
+    natural_widths(p, t, &c);
+    wrap_texts(p, t, &c, WRAPPED);
+    pen.bars =
+        line_width(&c) <= p->at.width + (t->columns[0].place == COLUMN_ABOVE ? c.widths[0] : 0);
     fit_widths(p, t, &c);
     print_header(p, t, &c);
     for (const struct document_row *row = t->rows; row; above = row, row = row->next) {
@@ -533,7 +540,7 @@ static void print_blocks(const struct pen *p, const struct document *d)
 int document_write_terminal(const struct document *d, const struct document_terminal *terminal,
                             FILE *out)
 {
-    struct pen p = {out, d->pool, *terminal};
+    struct pen p = {.out = out, .pool = d->pool, .at = *terminal};
 
     if (p.at.width < DOCUMENT_WIDTH_LEAST)
         p.at.width = DOCUMENT_WIDTH_LEAST;

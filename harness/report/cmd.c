@@ -28,7 +28,8 @@ struct making {
 
 static const struct opt report_table[] = {
     {OPTION("out", OPT_STRING, out, "DIR",
-            "folder for report.html and plots/; default: the run folder, if there is one run"),
+            "folder for report.html, summary.csv, summary.json and plots/; default: the run "
+            "folder, if there is one run"),
      .letter = 'o'},
     {OPTION("baseline", OPT_STRING, baseline, "RUN",
             "a run, or a folder of runs, with which RUN is compared: adds the verdicts of plumb "
@@ -91,7 +92,8 @@ static void print_summary(const char *path, bool notes)
 static int write_markdown(const char *path, const char *const *runs, size_t n, char *error,
                           size_t len)
 {
-    FILE *out = fopen(path, "we");
+    bool to_stdout = !strcmp(path, "-");
+    FILE *out = to_stdout ? stdout : fopen(path, "we");
 
     if (!out) {
         snprintf(error, len, "cannot write \"%s\": %s", path, strerror(errno));

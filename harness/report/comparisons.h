@@ -57,6 +57,13 @@ struct comparison {
     bool slow, looks_slow; /* of places that are alike */
 };
 
+/* One of several places that do the same: a GPU, or a pair of a kind. */
+struct like {
+    const char *place;           /* "cuda:5", "cuda:2 -> cuda:3" */
+    const struct report_case *c; /* it may be without a value */
+    const struct comparison *on; /* decided; NULL: it was held against no others */
+};
+
 struct comparison_topic;
 
 struct comparisons {

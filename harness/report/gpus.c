@@ -193,20 +193,6 @@ static size_t gather(const struct report_bench *b, size_t run, const struct repo
     return n;
 }
 
-size_t gpus_list(const struct report_bench *b, size_t run, const struct report_case *c,
-                 const struct report_case **cases, const char **names, size_t room)
-{
-    struct of_gpu all[GPUS_MAX];
-    size_t n = gather(b, run, c, all), listed = 0;
-
-    for (size_t i = 0; i < n && listed < room; i++)
-        if (case_has_value(all[i].best, run)) {
-            cases[listed] = all[i].best;
-            names[listed++] = all[i].name;
-        }
-    return listed;
-}
-
 static const struct comparison *comparison_on(const struct comparisons *q,
                                               const struct report_bench *b, size_t run,
                                               const struct report_case *c)
@@ -220,26 +206,16 @@ static const struct comparison *comparison_on(const struct comparisons *q,
     return NULL;
 }
 
-/* Half of the measured ones are no better. */
-static const struct report_case *median_of(const struct of_gpu *all, size_t n, size_t measured,
-                                           size_t run)
+size_t gpus_likes(const struct comparisons *q, const struct report_bench *b, size_t run,
+                  const struct report_case *c, struct like *out, size_t room)
 {
-    for (size_t i = 0; i < n; i++) {
-        const struct report_case *c = all[i].best;
-        size_t worse = 0, same = 0;
+    struct of_gpu all[GPUS_MAX];
+    size_t n = gather(b, run, c, all);
 
-        for (size_t k = 0; case_has_value(c, run) && k < n; k++) {
-            const struct report_case *other = all[k].best;
-
-            if (!case_has_value(other, run))
-                continue;
-            worse += case_is_better(c, c->points[run].value, other->points[run].value);
-            same += c->points[run].value == other->points[run].value;
-        }
-        if (same && worse <= (measured - 1) / 2 && worse + same > (measured - 1) / 2)
-            return c;
-    }
-    return NULL;
+    n = n < room ? n : room;
+    for (size_t i = 0; i < n; i++)
+        out[i] = (struct like){all[i].name, all[i].best, comparison_on(q, b, run, all[i].best)};
+    return n;
 }
 
 struct gpus gpus_of(struct report *r, const struct comparisons *q, const struct report_bench *b,
@@ -262,6 +238,7 @@ struct gpus gpus_of(struct report *r, const struct comparisons *q, const struct 
             continue;
         out.n++;
         out.alike = out.alike && on && on->decision == DECISION_EQUIVALENT;
+        out.slow = out.slow || (on && on->slow);
         if (!best || case_is_better(own, value, out.best)) {
             best = own;
             out.best = value;
@@ -271,11 +248,9 @@ struct gpus gpus_of(struct report *r, const struct comparisons *q, const struct 
         out.worst = value;
         out.worst_case = own;
         out.worst_gpu = all[i].name;
-        out.slow = on && on->slow;
         out.looks_slow = on && on->looks_slow;
     }
     out.alike = out.alike && fabs(out.worst / out.best - 1) < COMPARISONS_SAME;
-    out.median_case = median_of(all, out.all, out.n, run);
     note_lost(r, all, run, &out);
     return out;
 }

@@ -14,18 +14,19 @@ struct gpus {
     size_t failed;      /* GPUs on which it failed, or gave wrong data; the others were skipped */
     const char *lost;   /* "cuda:5 failed, 2 skipped"; "" where all have a value */
     double best, worst; /* values */
-    const struct report_case *worst_case, *median_case; /* of two in the middle the worse */
+    const struct report_case *worst_case;
     const char *worst_gpu;
-    bool slow, looks_slow; /* the worst, against the others */
-    bool alike;            /* none differs from the others by what is worth a word */
+    bool slow;       /* any, against the others */
+    bool looks_slow; /* the worst */
+    bool alike;      /* none differs from the others by what is worth a word */
 };
 
 void gpus_ask(struct report *r, struct comparisons *q);
 
-/* The best case of each GPU that does what this case does and has a value, and its name; at most
- * `room` of them. Returns how many. */
-size_t gpus_list(const struct report_bench *b, size_t run, const struct report_case *c,
-                 const struct report_case **cases, const char **names, size_t room);
+/* Each GPU that does what this case does, at most `room` of them, after comparisons_decide(). Returns
+ * how many. */
+size_t gpus_likes(const struct comparisons *q, const struct report_bench *b, size_t run,
+                  const struct report_case *c, struct like *out, size_t room);
 
 /* Of the GPUs that do what this case does; after comparisons_decide(). */
 struct gpus gpus_of(struct report *r, const struct comparisons *q, const struct report_bench *b,

@@ -270,10 +270,17 @@ static const char *describe_shape(const struct search *s, const struct bench_plo
     return square && *value ? value : shape;
 }
 
-/* Places that are alike are not told one by one. */
-static bool is_place(const char *name)
+/* Places that are alike are not told one by one; nor are the ways of links between them. */
+static bool is_place(const char *name, const char *value)
 {
-    return word_in("device source destination from to node", name);
+    return word_in("device source destination from to node", name) ||
+           word_in("forward reverse", value);
+}
+
+/* Several, of which a test may be of one alone. */
+static bool has_gpus(const struct report *r, size_t run)
+{
+    return json_array_size(fact_at(r->runs[run].meta, "machine.gpus.devices")) > 1;
 }
 
 /* "1G, threads 2": of values that are words the name goes without saying. */
@@ -289,7 +296,8 @@ static const char *describe(const struct search *s, const struct report_case *c,
 
         if ((is_size && !case_is_made_by(s->bench, c, i)) || /* its level is told */
             described_ignores(s->bench, hint, name) || (!is_size && !varies(s, i)) ||
-            (hint && hint->square && word_in(hint->square, name)) || (!places && is_place(name)))
+            (hint && hint->square && word_in(hint->square, name)) ||
+            (!places && is_place(name, c->params[i])))
             continue;
         text = is_size ? show_joined(&s->r->pool,
                                      show_param(&s->r->pool, s->bench, i, c->params[i]), text)
@@ -312,34 +320,77 @@ static const char *over_device(const struct search *s, const struct report_case 
     return *device ? pool_text(&s->r->pool, "over %s", device) : "";
 }
 
+const char *headline_places(const struct headline_run *h)
+{
+    return !h->of_pairs ? "GPUs" : strstr(h->likes->place, "cuda:") ? "pairs" : "links";
+}
+
 const char *headline_name(struct pool *pool, const struct headline *h, size_t run)
 {
     const struct headline_run *at = &h->runs[run];
     const char *name = pool_text(pool, "%s%s%s", h->label, *at->what ? " " : "", at->what);
 
-    return at->alike < 2 ? name : pool_text(pool, "%s, median of %zu", name, at->alike);
+    if (at->n_likes < 2 || !at->alike)
+        return name;
+    return pool_text(pool, "%s, %s%zu %s", name,
+                     at->alike < at->n_likes ? pool_text(pool, "%zu of ", at->alike) : "",
+                     at->n_likes, headline_places(at));
 }
 
-/* Of places that are alike the median: the best of them says nothing of the others. */
-static const struct report_case *middle_of(const struct search *s, const struct headlines *out,
-                                           size_t run, const struct report_case *best,
-                                           size_t *alike)
+/* The places that do the same as the best case. */
+static void find_likes(const struct search *s, const struct headlines *out, size_t run,
+                       struct headline_run *h)
 {
-    struct gpus g = gpus_of(s->r, &out->comparisons, s->bench, run, best);
+    enum { GPUS_MAX = 128 };
 
-    *alike = g.n;
-    if (g.n > 1)
-        return g.median_case;
-    for (size_t i = 0; i < out->matrices.n; i++) {
-        const struct matrix *m = &out->matrices.all[i];
-        const struct report_case *middle =
-            matrix_holds(m, best, run) ? matrix_median(m, best, alike) : NULL;
+    h->likes = pool_alloc(&s->r->pool, GPUS_MAX, sizeof(*h->likes));
+    h->n_likes = gpus_likes(&out->comparisons, s->bench, run, h->best, h->likes, GPUS_MAX);
+    for (size_t i = 0; h->n_likes < 2 && i < out->matrices.n; i++)
+        if (matrix_holds(&out->matrices.all[i], h->best, run)) {
+            h->likes = matrix_likes(s->r, &out->matrices.all[i], h->best, &h->n_likes);
+            h->of_pairs = true;
+        }
+    for (size_t i = 0; i < h->n_likes; i++)
+        h->alike += case_has_value(h->likes[i].c, run);
+}
 
-        if (middle && *alike > 1)
-            return middle;
+/* The best of them says nothing of the others: half of them are better than the median, or as good. */
+static const struct report_case *median_of(const struct headline_run *h, size_t run)
+{
+    for (size_t i = 0; h->alike > 1 && i < h->n_likes; i++) {
+        const struct report_case *c = h->likes[i].c;
+        size_t worse = 0, same = 0;
+
+        for (size_t k = 0; case_has_value(c, run) && k < h->n_likes; k++) {
+            double value = c->points[run].value, other = h->likes[k].c->points[run].value;
+
+            worse += case_has_value(h->likes[k].c, run) && case_is_better(c, value, other);
+            same += value == other;
+        }
+        if (same && worse <= h->alike / 2 && worse + same > h->alike / 2)
+            return c;
     }
-    *alike = 1;
-    return best;
+    return h->best;
+}
+
+/* What the limit says of the others and not of the median. What is slow beside its like is told. */
+static const char *find_outside(const struct search *s, size_t run, const struct headline_run *h)
+{
+    struct show_list names = {.pool = &s->r->pool, .max = 2};
+
+    for (size_t i = 0; h->alike > 1 && i < h->n_likes; i++) {
+        const struct like *at = &h->likes[i];
+        struct verdict v;
+
+        if (at->c == h->best || !case_has_value(at->c, run) || (at->on && at->on->slow))
+            continue;
+        v = verdict_make(s->r, run, s->bench, at->c, s->rule);
+        if ((v.kind == VERDICT_ABOVE || v.kind == VERDICT_LOW) && v.kind != h->verdict.kind)
+            show_list_add(&names,
+                          pool_text(&s->r->pool, "%s at %s of its limit", at->place,
+                                    document_percent(&s->r->pool, at->c->points[run].percent)));
+    }
+    return show_list_text(&names);
 }
 
 /* Nothing but skipped launches, of what a machine may well lack. */
@@ -374,18 +425,23 @@ static void add_line(struct search *s, struct headlines *out, const char *pipe, 
         run->best = best_of(s, i, &run->candidates);
         const struct report_case *job = job_of(s, i, &out->jobs);
         run->is_job = job != NULL;
-        run->behind.place = "";
+        run->slow = run->outside = "";
         if (job)
             run->best = job;
-        else if (run->best && run->best->points[i].n_values)
-            run->best = middle_of(s, out, i, run->best, &run->alike);
+        else if (run->best && run->best->points[i].n_values) {
+            find_likes(s, out, i, run);
+            run->best = median_of(run, i);
+        }
         run->lost = count_lost(s, i, run->best);
         if (!run->best)
             continue;
         run->point = &run->best->points[i];
         run->what = show_joined(&s->r->pool, over_device(s, run->best, i),
                                 describe(s, run->best, run->alike < 2));
+        if (run->alike < 2 && has_gpus(s->r, i) && !strstr(run->what, "cuda:"))
+            run->what = show_joined(&s->r->pool, run->what, case_gpu(s->bench, run->best));
         run->verdict = verdict_make(s->r, i, s->bench, run->best, s->rule);
+        run->outside = find_outside(s, i, run);
         headline_remarks(s, out, i, run);
         verdict_lost_cases(&s->r->pool, &run->verdict, &run->lost);
     }

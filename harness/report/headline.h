@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Headlines: one line a pipe (or two, or one per data type), the best case that the headlines of
+ * Headlines: one line a pipe (or two, or one per data type), the best case, or of places that are alike the median, that the headlines of
  * the benchmarks let in, for each run by itself, and the verdict on it.
  *
  * "Best" is taken over cases that were measured and are ok or noisy; how many there were is said.
@@ -98,13 +98,13 @@ struct headline_run {
     const char *what;
     /* measured cases that it is the best of: the more, the luckier is the best */
     size_t candidates;
-    size_t alike;   /* places that it is the median of; under 2: there are no others */
-    bool by_matrix; /* it is slow for pairs or hosts that its matrix names */
-    struct {
-        const char *place; /* of those that are alike the one behind the others; "": none */
-        double ratio;      /* of their median, below 1 */
-        bool proven;
-    } behind;
+    /* Places that do the same, and how many of them have a value. `best` is of their median, of two in
+     * the middle the better. One alone is none */
+    struct like *likes;
+    size_t n_likes, alike;
+    bool of_pairs;       /* they are pairs of GPUs or hosts */
+    const char *slow;    /* "node2", "cuda:2 -> cuda:3 and 1 more": pairs or hosts that are; "" */
+    const char *outside; /* "cuda:6 at 134 % of its limit": where the median is not; "" */
     bool is_job; /* it is the job that the run is about (jobs.h), and not the best of them */
     struct headline_lost lost;
     struct verdict verdict;
@@ -133,7 +133,9 @@ struct headlines {
     struct run_jobs jobs;
 };
 
-/* "triad 1G, median of 8 GPUs": the test, as its line is called. */
+/* "GPUs", "pairs" or "links": what those that are alike are. */
+const char *headline_places(const struct headline_run *h);
+/* "triad 1G, 8 GPUs": the test, as its line is called. */
 const char *headline_name(struct pool *pool, const struct headline *h, size_t run);
 
 /* Everything lives in the report's pool. */

@@ -48,13 +48,6 @@ static void remark_gpus(const struct search *s, const struct headlines *out, siz
 
     if (g.all < 2)
         return;
-    if ((g.slow || g.looks_slow) && point_is_measured(h->point)) {
-        double ratio = g.worst / h->point->value;
-
-        h->behind.place = g.worst_gpu;
-        h->behind.ratio = h->best->more_is_better ? ratio : 1 / ratio;
-        h->behind.proven = g.slow;
-    }
     remark_case(s, h, describe_gpus(&s->r->pool, &g), slow, g.worst_case);
     if (slow)
         remark(s, h, verdict_device_findings(s->r, run, s->bench, g.worst_case));
@@ -112,7 +105,8 @@ static void remark_pairs(const struct search *s, const struct matrices *matrices
         slowest = slowest_pair(m, h->best);
         if (own || slow)
             remark_case(s, h, text, slow && point_is_measured(h->point), slowest);
-        h->by_matrix |= slow || m->n_slow_hosts;
+        if (own && !*h->slow)
+            h->slow = matrix_slow_names(s->r, m);
         for (size_t k = 0; k < m->n_slow_hosts; k++)
             remark_case(s, h, matrix_host_text(s->r, m, k), point_is_measured(h->point), slowest);
     }

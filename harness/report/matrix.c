@@ -326,19 +326,33 @@ void matrices_ask(struct comparisons *q, struct matrices *all)
         ask_one(q, &all->all[i]);
 }
 
+/* The host's links of one way, where they are slow; else NULL. */
+static const struct comparison *slow_way(const struct comparisons *q, const struct matrix *m,
+                                         size_t host, enum links_way way)
+{
+    const struct comparison *k = m->asked[way] ? comparison_of(q, m->asked[way][host]) : NULL;
+
+    return k && k->slow ? k : NULL;
+}
+
+/* One way alone that is slow is said to be: the mean of both is the rate of no link. */
+static void judge_host(const struct comparisons *q, struct matrix *m, size_t host)
+{
+    const struct comparison *both = slow_way(q, m, host, LINKS_BOTH);
+    const struct comparison *from = slow_way(q, m, host, LINKS_FROM);
+    const struct comparison *to = slow_way(q, m, host, LINKS_TO);
+    enum links_way way = from && !to ? LINKS_FROM : to && !from ? LINKS_TO : LINKS_BOTH;
+    const struct comparison *k = way == LINKS_FROM ? from : way == LINKS_TO ? to : both;
+
+    if (k)
+        m->slow_hosts[m->n_slow_hosts++] = (struct slow_host){host, way, k};
+}
+
 static void judge_one(const struct comparisons *q, struct matrix *m)
 {
     m->slow_hosts = pool_alloc(&q->r->pool, m->n, sizeof(*m->slow_hosts));
     for (size_t host = 0; m->hosts && host < m->n; host++)
-        for (int way = 0; way < LINKS_WAYS; way++) {
-            const struct comparison *k =
-                m->asked[way] ? comparison_of(q, m->asked[way][host]) : NULL;
-
-            if (!k || !k->slow)
-                continue;
-            m->slow_hosts[m->n_slow_hosts++] = (struct slow_host){host, (enum links_way)way, k};
-            break;
-        }
+        judge_host(q, m, host);
     for (size_t i = 0; i < m->n * m->n; i++) {
         struct matrix_cell *cell = &m->cells[i];
 

@@ -7,7 +7,8 @@
  * Pairs are held against those of their kind: where the machine's facts say the same (as many NVLinks,
  * or the same way over the PCI bus), and where their rows say the same of the path. A slow host shows in
  * all of its links, and a slow link in one: hosts are held against each other by the links from them
- * and to them together, and where that finds nothing, by those from them and to them alone.
+ * and to them together, and by those from them and to them alone. Where one way alone is slow, that is
+ * said.
  */
 #ifndef PLUMB_REPORT_MATRIX_H
 #define PLUMB_REPORT_MATRIX_H
@@ -73,6 +74,9 @@ bool matrix_has_value(const struct matrix_cell *cell);
 /* The first of its kind that has a value. */
 bool matrix_begins_kind(const struct matrix *m, size_t cell);
 
+/* "node3", "cuda:2 -> cuda:3 and 1 more": hosts that are slow, or pairs; "": none. */
+const char *matrix_slow_names(struct report *r, const struct matrix *m);
+
 /* A slow pair that no slow host explains. */
 bool matrix_is_listed(const struct matrix *m, size_t cell);
 
@@ -81,10 +85,9 @@ const char *matrix_host_text(struct report *r, const struct matrix *m, size_t i)
 
 bool matrix_holds(const struct matrix *m, const struct report_case *c, size_t run);
 
-/* Of the pairs of the case's kind, how many have a value, and the one of the median: of two in the
- * middle the worse. */
-const struct report_case *matrix_median(const struct matrix *m, const struct report_case *of,
-                                        size_t *n);
+/* The pairs of the case's kind, and how many there are. */
+struct like *matrix_likes(struct report *r, const struct matrix *m, const struct report_case *of,
+                          size_t *n);
 
 /* Of the pairs with the path of this case, kind by kind where they are of several: "14 pairs: 91.5
  * to 18.9, slowest: cuda:1 -> cuda:6, 1 slow for its kind". *slow: how many are. */

@@ -54,7 +54,22 @@ const char *matrix_looks_slow_text(struct report *r, const struct matrix *m)
     struct show_list names = {.pool = &r->pool, .max = LOOKS_SLOW_MAX};
 
     for (size_t i = 0; i < m->n * m->n; i++)
-        if (m->cells[i].looks_slow)
+        if (m->cells[i].looks_slow && m->looks_slow == 1)
+            return matrix_slow_text(r, m, i);
+        else if (m->cells[i].looks_slow)
+            show_list_add(&names,
+                          pool_text(&r->pool, "%s -> %s", m->ends[i / m->n], m->ends[i % m->n]));
+    return show_list_text(&names);
+}
+
+const char *matrix_slow_names(struct report *r, const struct matrix *m)
+{
+    struct show_list names = {.pool = &r->pool, .max = 1};
+
+    for (size_t i = 0; i < m->n_slow_hosts; i++)
+        show_list_add(&names, m->ends[m->slow_hosts[i].host]);
+    for (size_t i = 0; i < m->n * m->n; i++)
+        if (matrix_is_listed(m, i))
             show_list_add(&names,
                           pool_text(&r->pool, "%s -> %s", m->ends[i / m->n], m->ends[i % m->n]));
     return show_list_text(&names);
@@ -83,29 +98,22 @@ static const struct matrix_cell *cell_of(const struct matrix *m, const struct re
     return NULL;
 }
 
-const struct report_case *matrix_median(const struct matrix *m, const struct report_case *of,
-                                        size_t *n)
+struct like *matrix_likes(struct report *r, const struct matrix *m, const struct report_case *of,
+                          size_t *n)
 {
     const struct matrix_cell *own = cell_of(m, of);
-    size_t all = m->n * m->n;
+    struct like *all = pool_alloc(&r->pool, m->n * m->n, sizeof(*all));
 
     *n = 0;
-    for (size_t i = 0; own && i < all; i++)
-        *n += matrix_has_value(&m->cells[i]) && !strcmp(m->cells[i].kind, own->kind);
-    for (size_t i = 0; *n && i < all; i++) {
-        size_t worse = 0, same = 0;
+    for (size_t i = 0; own && i < m->n * m->n; i++) {
+        const struct matrix_cell *cell = &m->cells[i];
 
-        if (!matrix_has_value(&m->cells[i]) || strcmp(m->cells[i].kind, own->kind) != 0)
-            continue;
-        for (size_t k = 0; k < all; k++)
-            if (matrix_has_value(&m->cells[k]) && !strcmp(m->cells[k].kind, own->kind)) {
-                worse += is_behind(m, k, i);
-                same += m->cells[k].point->value == m->cells[i].point->value;
-            }
-        if (worse <= (*n - 1) / 2 && worse + same > (*n - 1) / 2)
-            return m->cells[i].c;
+        if (cell->c && !strcmp(cell->kind, own->kind))
+            all[(*n)++] =
+                (struct like){pool_text(&r->pool, "%s -> %s", m->ends[i / m->n], m->ends[i % m->n]),
+                              cell->c, cell->others};
     }
-    return NULL;
+    return all;
 }
 
 /* The pairs of one kind. */

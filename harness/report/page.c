@@ -51,7 +51,7 @@ static const struct document_term terms[] = {
     {"slow", "One device or link is slower than others of its kind. The note names it."},
     {"looks slow",
      "One is slower, or the value is low, which is not proven: more repetitions decide."},
-    {"median of", "The middle one of so many GPUs or pairs that are alike."},
+    {"GPUs", "Of so many that are alike the median is shown; the worst is among the problems."},
     {"best of", "So many cases were measured, and this one is the best: chance alone puts it above "
                 "what it gives the next time."},
     {"first of",
@@ -74,9 +74,7 @@ static const struct document_term terms[] = {
     {"lo", "The loopback interface: packets that do not leave the machine."},
     {"rank", "One process of a collective operation."},
     {"Allreduce", "Each rank has a vector, and gets the sum of all of them."},
-    {"efficiency",
-     "The bus bandwidth, or samples a second of a rank, divided by that of the fewest "
-     "ranks: 1, or 100 %, keeps all of it."},
+    {"efficiency", "The bus bandwidth divided by that of the fewest ranks: 1 keeps all of it."},
     {"bucket", "Gradients of several layers that are summed in one call: its size."},
     {"busbw", "Bus bandwidth: the rate of a collective, times the share of the data that each link "
               "has to carry. It can be held against the link's rate."},

@@ -10,16 +10,18 @@
 #include "harness/report/report.h"
 #include "harness/report/show.h"
 
-#define PROBLEMS_MAX 6   /* that are told; the table has all */
-#define NAMED_MAX    3   /* tests in a list */
-#define REASON_MAX   130 /* bytes of a reason in an answer: the notes have it whole */
-#define GIB          (1024.0 * 1024 * 1024)
+#define PROBLEMS_MAX   6 /* that are told; the table has all */
+#define NAMED_MAX      3 /* tests in a list */
+#define NOT_TESTED_MAX 6
+#define REASON_MAX     130 /* bytes of a reason in an answer: the notes have it whole */
+#define GIB            (1024.0 * 1024 * 1024)
 
 struct scene {
     struct report *r;
     struct pool *pool;
     const struct headlines *h;
     size_t run;
+    bool notes; /* all is told */
     struct document *d;
 };
 
@@ -243,20 +245,20 @@ static const char *shortened(const struct scene *s, const char *text)
     return pool_text(s->pool, "%.*s ...", (int)(n ? n : REASON_MAX), text);
 }
 
-/* "memory (2), copy (1)": cases with wrong data of each benchmark; "" where there is none, or where
- * a test of the table tells of wrong data already. */
+/* "memory (2), copy (1)": cases with wrong data of each benchmark of which no test of the table tells so;
+ * "" where there is none. */
 static const char *wrong_elsewhere(const struct scene *s)
 {
     const char *text = "";
 
-    for (size_t i = 0; i < s->h->n; i++)
-        if (is_kind(line(s, i), VERDICT_WRONG))
-            return "";
     for (size_t i = 0; i < s->r->n_benches; i++) {
         const struct report_bench *b = &s->r->benches[i];
         size_t n = 0;
+        bool told = false;
 
-        for (size_t k = 0; k < b->n_cases; k++)
+        for (size_t k = 0; k < s->h->n; k++)
+            told = told || (s->h->all[k].bench == b && is_kind(line(s, k), VERDICT_WRONG));
+        for (size_t k = 0; !told && k < b->n_cases; k++)
             n += b->cases[k].points[s->run].n_rows && point_is_wrong(&b->cases[k].points[s->run]);
         if (n)
             text = show_joined(s->pool, text, pool_text(s->pool, "%s (%zu)", b->name, n));
@@ -306,13 +308,14 @@ static const char *command_of(const struct scene *s, const struct headline *h)
 }
 
 /* What its rows say is amiss, but not how wide their intervals are: that makes nothing low. */
-static const char *rows_reason(const struct scene *s, const struct headline *h)
+static const char *rows_reason(const struct scene *s, const struct report_bench *b,
+                               const struct report_case *c)
 {
-    const struct report_point *point = &look_at(&h->runs[s->run])->points[s->run];
+    const struct report_point *point = &c->points[s->run];
     const char *reason = "";
 
     for (size_t i = 0; !*reason && i < point->n_rows; i++)
-        reason = row_text(&h->bench->rows[s->run], point->rows[i], FIELD_REASON);
+        reason = row_text(&b->rows[s->run], point->rows[i], FIELD_REASON);
     return reason;
 }
 
@@ -323,7 +326,7 @@ static const char *cause_of(const struct scene *s, const struct headline *h)
     const char *why = verdict_device_findings(s->r, s->run, h->bench, look_at(at));
 
     if (!*why)
-        why = rows_reason(s, h);
+        why = rows_reason(s, h->bench, look_at(at));
     return *why ? why : at->verdict.findings;
 }
 
@@ -344,9 +347,10 @@ static const char *problem_text(const struct scene *s, size_t i)
                    ? shortened(s, at->verdict.look)
                    : pool_text(s->pool, "%s of its limit%s",
                                document_percent(s->pool, at->point->percent),
-                               isnan(at->point->low) ? ", in a single launch" : "");
-        why =
-            at->verdict.machine_changed ? at->verdict.machine_changed : cause_of(s, &s->h->all[i]);
+                               isnan(at->point->low) ? ", in a single repetition" : "");
+        why = at->verdict.machine_changed  ? at->verdict.machine_changed
+              : is_kind(at, VERDICT_ABOVE) ? "it is too low, or the data did not take that path"
+                                           : cause_of(s, &s->h->all[i]);
     }
     return pool_text(s->pool, "%s: %s%s%s", test_name(s, i), what, *why ? ": " : "",
                      shortened(s, why));
@@ -376,12 +380,25 @@ static size_t next_of(const struct scene *s, bool (*is)(const struct headline_ru
     return found;
 }
 
+/* Is it slow, or does it only look so, beside the others that do the same? */
+static bool is_behind(const struct like *at, bool proven)
+{
+    return at->on && (proven ? at->on->slow : at->on->looks_slow);
+}
+
 /* A slow pair or host is told by its matrix, and a slow GPU with all of its tests. */
 static bool is_problem(const struct headline_run *at)
 {
-    bool told = at->by_matrix || (*at->behind.place && at->behind.proven);
+    bool told = *at->slow;
 
+    for (size_t i = 0; i < at->n_likes; i++)
+        told = told || is_behind(&at->likes[i], true);
     return at->verdict.tone != TONE_NONE && !(told && is_kind(at, VERDICT_SLOW));
+}
+
+static bool has_outside(const struct headline_run *at)
+{
+    return *at->outside;
 }
 
 static bool is_low_undecided(const struct headline_run *at)
@@ -391,67 +408,81 @@ static bool is_low_undecided(const struct headline_run *at)
 }
 
 struct problems {
-    const char *texts[PROBLEMS_MAX];
-    size_t n;            /* in all; of the first PROBLEMS_MAX the texts */
-    const char *command; /* to look closer at the first; "" */
+    const char **texts;
+    size_t n;
+    const char *command; /* to look closer at the first test among them; "" */
 };
 
-static void add_problem(struct problems *p, const char *text)
+static void add_problem(const struct scene *s, struct problems *p, const char *text)
 {
-    if (!*text)
-        return;
-    if (p->n < PROBLEMS_MAX)
-        p->texts[p->n] = text;
-    p->n++;
-}
-
-/* "f64 8192 (0.91)", in brackets what the place has of the median of all. */
-static const char *behind_text(const struct scene *s, size_t i, const char *pipe)
-{
-    const struct headline *h = &s->h->all[i];
-
-    return pool_text(s->pool, "%s%s%s%s%s (%.2f)", pipe, *pipe ? ", " : "", h->label,
-                     *line(s, i)->what ? " " : "", line(s, i)->what, line(s, i)->behind.ratio);
-}
-
-/* The tests in which this place is behind the others: it is one problem, and not one of each. */
-static const char *place_text(const struct scene *s, size_t first, bool *told)
-{
-    const struct headline_run *at = line(s, first);
-    struct show_list names = {.pool = s->pool, .max = NAMED_MAX};
-    const char *pipe = "", *why = cause_of(s, &s->h->all[first]);
-
-    for (size_t i = first; i < s->h->n; i++) {
-        const struct headline_run *other = line(s, i);
-
-        if (told[i] || has_failed(other) || strcmp(other->behind.place, at->behind.place) != 0 ||
-            other->behind.proven != at->behind.proven)
-            continue;
-        told[i] = true;
-        show_list_add(
-            &names,
-            behind_text(s, i, strcmp(pipe, s->h->all[i].pipe) != 0 ? s->h->all[i].pipe : ""));
-        pipe = s->h->all[i].pipe;
-    }
-    return pool_text(s->pool, "%s is behind the median of %zu: %s%s%s", at->behind.place, at->alike,
-                     show_list_text(&names), *why ? ": " : "", shortened(s, why));
+    if (*text)
+        *POOL_ADD(s->pool, p->texts, p->n) = text;
 }
 
 static void add_test(const struct scene *s, size_t i, const char *text, struct problems *p)
 {
-    if (!p->n)
+    if (!*p->command)
         p->command = command_of(s, &s->h->all[i]);
-    add_problem(p, text);
+    add_problem(s, p, text);
+}
+
+/* Of the test the place of this name that is behind the others; NULL: it is not. */
+static const struct like *place_of(const struct scene *s, size_t i, const char *place, bool proven)
+{
+    const struct headline_run *at = line(s, i);
+
+    for (size_t k = 0; !at->of_pairs && k < at->n_likes; k++)
+        if (is_behind(&at->likes[k], proven) && (!place || !strcmp(at->likes[k].place, place)))
+            return &at->likes[k];
+    return NULL;
+}
+
+/* The tests in which this place is behind the others: it is one problem, and not one of each. "cuda:5 is
+ * slower than the others: GPU matrix core, f64 8192 (0.91 of them), f32 8192 (0.91) and 6 more: ..." */
+static const char *place_text(const struct scene *s, size_t first, const struct like *at,
+                              bool proven)
+{
+    struct show_list names = {.pool = s->pool, .max = NAMED_MAX};
+    const char *pipe = "",
+               *why = verdict_device_findings(s->r, s->run, s->h->all[first].bench, at->c);
+
+    for (size_t i = first; i < s->h->n; i++) {
+        const struct headline *h = &s->h->all[i];
+        const struct like *here = place_of(s, i, at->place, proven);
+        bool same = !strcmp(pipe, h->pipe);
+
+        if (!here)
+            continue;
+        show_list_add(&names,
+                      pool_text(s->pool, "%s%s%s%s%s (%.2f%s)", same ? "" : h->pipe,
+                                same ? "" : ", ", h->label, *line(s, i)->what ? " " : "",
+                                line(s, i)->what, here->on->ratio, *pipe ? "" : " of them"));
+        pipe = h->pipe;
+    }
+    if (!*why)
+        why = rows_reason(s, s->h->all[first].bench, at->c);
+    return pool_text(s->pool, "%s is slower than the others: %s%s%s%s", at->place,
+                     show_list_text(&names), show_origin(s->pool, at->c->points[s->run].origin),
+                     *why ? ": " : "", shortened(s, why));
+}
+
+static bool was_told(const struct scene *s, size_t before, const char *place, bool proven)
+{
+    for (size_t i = 0; i < before; i++)
+        if (place_of(s, i, place, proven))
+            return true;
+    return false;
 }
 
 static void add_places(const struct scene *s, bool proven, struct problems *p)
 {
-    bool *told = pool_alloc(s->pool, s->h->n + 1, sizeof(*told));
-
     for (size_t i = 0; i < s->h->n; i++)
-        if (!told[i] && *line(s, i)->behind.place && !has_failed(line(s, i)) &&
-            line(s, i)->behind.proven == proven)
-            add_test(s, i, place_text(s, i, told), p);
+        for (size_t k = 0; !line(s, i)->of_pairs && k < line(s, i)->n_likes; k++) {
+            const struct like *at = &line(s, i)->likes[k];
+
+            if (is_behind(at, proven) && !was_told(s, i, at->place, proven))
+                add_test(s, i, place_text(s, i, at, proven), p);
+        }
 }
 
 static const char *title_of(const struct scene *s, const struct matrix *m)
@@ -459,15 +490,25 @@ static const char *title_of(const struct scene *s, const struct matrix *m)
     return pool_text(s->pool, "%s, %s", m->metric, m->title);
 }
 
+static const char *origin_of(const struct scene *s, const struct matrix *m)
+{
+    for (size_t i = 0; i < m->n * m->n; i++)
+        if (matrix_has_value(&m->cells[i]))
+            return show_origin(s->pool, m->cells[i].point->origin);
+    return "";
+}
+
 static void add_matrix(const struct scene *s, const struct matrix *m, struct problems *p)
 {
     for (size_t i = 0; i < m->n_slow_hosts; i++)
-        add_problem(p, pool_text(s->pool, "%s (%s)", matrix_host_text(s->r, m, i), title_of(s, m)));
+        add_problem(s, p,
+                    pool_text(s->pool, "%s (%s)%s", matrix_host_text(s->r, m, i), title_of(s, m),
+                              origin_of(s, m)));
     for (size_t i = 0; i < m->n * m->n; i++)
         if (matrix_is_listed(m, i))
-            add_problem(p,
+            add_problem(s, p,
                         pool_text(s->pool, "%s (%s)%s", matrix_slow_text(s->r, m, i),
-                                  title_of(s, m), show_origin(s->pool, m->cells[i].point->origin)));
+                                  title_of(s, m), origin_of(s, m)));
 }
 
 /* "rail 3 carries 0.52 of the other rails and 2 more": which are behind, or have no value. */
@@ -486,19 +527,25 @@ static const char *siblings_text(const struct scene *s, bool proven, bool absent
 static struct problems find_problems(const struct scene *s)
 {
     bool *told = pool_alloc(s->pool, s->h->n + 1, sizeof(*told));
+    struct show_list outside = {.pool = s->pool, .max = NAMED_MAX, .parts = "; "};
     struct problems p = {.command = ""};
 
-    add_problem(&p, wrong_elsewhere(s));
+    add_problem(s, &p, wrong_elsewhere(s));
     for (size_t i; (i = next_of(s, has_failed, told)) < s->h->n; told[i] = true)
         add_test(s, i, problem_text(s, i), &p);
     for (size_t i = 0; i < s->h->matrices.n; i++)
         if (s->h->matrices.all[i].run == s->run)
             add_matrix(s, &s->h->matrices.all[i], &p);
-    add_problem(&p, siblings_text(s, true, false));
-    add_problem(&p, siblings_text(s, true, true));
+    add_problem(s, &p, siblings_text(s, true, false));
+    add_problem(s, &p, siblings_text(s, true, true));
     add_places(s, true, &p);
     for (size_t i; (i = next_of(s, is_problem, told)) < s->h->n; told[i] = true)
         add_test(s, i, problem_text(s, i), &p);
+    for (size_t i = 0; i < s->h->n; i++)
+        if (has_outside(line(s, i)))
+            show_list_add(&outside,
+                          pool_text(s->pool, "%s: %s", test_name(s, i), line(s, i)->outside));
+    add_problem(s, &p, show_list_text(&outside));
     return p;
 }
 
@@ -524,13 +571,14 @@ static struct problems find_suspects(const struct scene *s)
         const struct matrix *m = &s->h->matrices.all[i];
 
         if (m->run == s->run && m->looks_slow)
-            add_problem(
-                &p, pool_text(s->pool, "%s (%s)", matrix_looks_slow_text(s->r, m), title_of(s, m)));
+            add_problem(s, &p,
+                        pool_text(s->pool, "%s (%s)%s", matrix_looks_slow_text(s->r, m),
+                                  title_of(s, m), origin_of(s, m)));
     }
-    add_problem(&p, siblings_text(s, false, false));
+    add_problem(s, &p, siblings_text(s, false, false));
     add_places(s, false, &p);
     for (size_t i; (i = next_of(s, is_low_undecided, told)) < s->h->n; told[i] = true)
-        add_problem(&p, low_text(s, line(s, i), test_name(s, i)));
+        add_problem(s, &p, low_text(s, line(s, i), test_name(s, i)));
     return p;
 }
 
@@ -538,17 +586,17 @@ static void answer_suspects(const struct scene *s)
 {
     struct problems p = find_suspects(s);
 
-    for (size_t i = 0; i < p.n && i < NAMED_MAX; i++)
+    for (size_t i = 0; i < p.n && (s->notes || i < NAMED_MAX); i++)
         if (i)
             document_answer_more(s->d, p.texts[i], "");
         else
             document_answer(s->d, "Not proven", "looks slow", TONE_LOW, p.texts[i]);
     if (p.n)
-        document_answer_more(
-            s->d,
-            pool_text(s->pool, "%sto confirm: a higher --repeat",
-                      p.n > NAMED_MAX ? pool_text(s->pool, "and %zu more; ", p.n - NAMED_MAX) : ""),
-            "");
+        document_answer_more(s->d,
+                             p.n > NAMED_MAX
+                                 ? pool_text(s->pool, "and %zu more; to confirm", p.n - NAMED_MAX)
+                                 : "to confirm",
+                             trust_command(s->r, s->run));
 }
 
 static bool is_normal(const struct headline_run *at)
@@ -605,8 +653,9 @@ static bool is_of_jobs(const struct scene *s, const struct problems *p)
 /* "no problem in 22 tests: 12 are normal by their limit"; of what was not measured here nothing is known. */
 static const char *health_text(const struct scene *s, const struct problems *p)
 {
-    size_t judged = count_where(s, is_judged), measured = count_where(s, is_measured_value), normal;
-    const char *tests = show_count(s->pool, measured, "test"), *text;
+    size_t judged = count_where(s, is_judged), measured = count_where(s, is_measured_value);
+    const char *tests = show_count(s->pool, measured, "test");
+    double least = INFINITY, most = 0;
 
     if (is_all_skipped(s))
         return skipped_text(s);
@@ -621,19 +670,22 @@ static const char *health_text(const struct scene *s, const struct problems *p)
     if (!judged)
         return pool_text(s->pool,
                          "no problem seen in %s, none of which has a limit to be judged by", tests);
-    normal = count_where(s, is_normal);
-    text = pool_text(s->pool, "no problem in %s: %zu of %zu with a limit %s normal", tests, normal,
-                     judged, judged == 1 ? "is" : "are");
-    return normal < judged ? pool_text(s->pool, "%s, %zu not decided", text, judged - normal)
-                           : text;
+    for (size_t i = 0; i < s->h->n; i++)
+        if (is_judged(line(s, i))) {
+            least = fmin(least, line(s, i)->point->percent);
+            most = fmax(most, line(s, i)->point->percent);
+        }
+    return pool_text(s->pool, "no problem in %s; %zu with a limit reach%s %s%.0f %% of it", tests,
+                     judged, judged == 1 ? "es" : "",
+                     judged == 1 ? "" : pool_text(s->pool, "%.0f to ", least), most);
 }
 
 static void answer_health(const struct scene *s, const struct problems *p)
 {
     document_answer(s->d, "Answer", "", p->n ? TONE_BAD : TONE_NONE, health_text(s, p));
-    for (size_t i = 0; i < p->n && i < PROBLEMS_MAX; i++)
+    for (size_t i = 0; i < p->n && (s->notes || i < PROBLEMS_MAX); i++)
         document_answer_more(s->d, p->texts[i], "");
-    if (p->n > PROBLEMS_MAX)
+    if (p->n > PROBLEMS_MAX && !s->notes)
         document_answer_more(
             s->d, pool_text(s->pool, "and %zu more: plumb report --notes", p->n - PROBLEMS_MAX),
             "");
@@ -653,33 +705,53 @@ static void answer_lowest(const struct scene *s)
                                   document_percent(s->pool, line(s, i)->point->percent)));
 }
 
-static void answer_unknown(const struct scene *s)
+/* "Matrix core: 4 skipped (no such device here)": the tests of a pipe that have no value. */
+static const char *skipped_of(const struct scene *s, size_t first)
 {
-    struct show_list skipped = {.pool = s->pool, .max = NAMED_MAX};
-    const char *text = "";
+    const char *pipe = s->h->all[first].pipe, *why = "";
+    size_t n = 0;
 
     for (size_t i = 0; i < s->h->n; i++)
-        if (is_unmeasured(line(s, i)))
-            show_list_add(&skipped, test_name(s, i));
-    text = show_list_text(&skipped);
-    if (*text)
-        text = pool_text(s->pool, "%s (skipped)", text);
-    if (*s->h->missing)
-        text =
-            pool_text(s->pool, "%s%snot in this run: %s", text, *text ? "; " : "", s->h->missing);
-    if (*s->h->unheaded)
-        text = pool_text(s->pool, "%s%snot by the rows here: %s", text, *text ? "; " : "",
-                         s->h->unheaded);
-    if (*s->h->no_gpu)
-        text = pool_text(s->pool, "%s%s%s", text, *text ? "; " : "",
-                         shortened(s, headlines_no_gpu_text(s->pool, s->h)));
-    if (*text)
-        document_answer(s->d, "Not tested", "", TONE_NONE, text);
+        if (!strcmp(s->h->all[i].pipe, pipe) && is_unmeasured(line(s, i))) {
+            if (i < first)
+                return "";
+            why = *why || !line(s, i)->point ? why : line(s, i)->point->reason;
+            n++;
+        }
+    return pool_text(s->pool, "%s: %zu skipped%s%s%s", pipe, n, *why ? " (" : "", shortened(s, why),
+                     *why ? ")" : "");
 }
 
-void summary_answers(struct report *r, const struct headlines *h, size_t run, struct document *d)
+static void answer_unknown(const struct scene *s)
 {
-    const struct scene s = {r, &r->pool, h, run, d};
+    struct show_list list = {
+        .pool = s->pool, .max = s->notes ? 2 * s->h->n + 2 : NOT_TESTED_MAX, .parts = "; "};
+    const char *missing = show_joined(s->pool, s->h->missing, s->h->unheaded);
+
+    for (size_t i = 0; i < s->h->n; i++)
+        if (is_unmeasured(line(s, i)) && *skipped_of(s, i))
+            show_list_add(&list, skipped_of(s, i));
+    for (size_t i = 0; i < s->h->n; i++) {
+        const struct headline_run *at = line(s, i);
+
+        if (at->alike && at->alike < at->n_likes && !has_failed(at))
+            show_list_add(&list,
+                          pool_text(s->pool, "%s: %zu of %zu %s", test_name(s, i),
+                                    at->n_likes - at->alike, at->n_likes, headline_places(at)));
+    }
+    if (*missing)
+        show_list_add(&list, missing);
+    if (*s->h->no_gpu)
+        show_list_add(
+            &list, pool_text(s->pool, "GPUs: %.*s", (int)strcspn(s->h->no_gpu, ":"), s->h->no_gpu));
+    if (list.n)
+        document_answer(s->d, "Not tested", "", TONE_NONE, show_list_text(&list));
+}
+
+void summary_answers(struct report *r, const struct headlines *h, size_t run, bool notes,
+                     struct document *d)
+{
+    const struct scene s = {r, &r->pool, h, run, notes, d};
     const struct problems p = find_problems(&s);
 
     answer_health(&s, &p);
@@ -700,7 +772,7 @@ void summary_all(struct report *r, const struct headlines *h, bool notes, struct
     for (size_t run = 0; run < r->n_runs; run++) {
         if (r->n_runs > 1)
             document_heading(d, 3, r->names[run], "");
-        summary_answers(r, h, run, d);
+        summary_answers(r, h, run, notes, d);
     }
     summary_table(r, h, notes, d);
 }

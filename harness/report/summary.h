@@ -13,7 +13,8 @@
 #include "harness/report/headline.h"
 #include "harness/report/model.h"
 
-void summary_answers(struct report *r, const struct headlines *h, size_t run, struct document *d);
+void summary_answers(struct report *r, const struct headlines *h, size_t run, bool notes,
+                     struct document *d);
 /* Each test with value, interval, share of the limit and a word, of all runs. notes: with all that is
  * to be known beside them; else each line says what it says alone. */
 void summary_table(struct report *r, const struct headlines *h, bool notes, struct document *d);
@@ -65,6 +66,8 @@ struct trust trust_make(struct report *r, const struct comparisons *q, size_t ru
 /* How long the benchmarks would take with so many launches of every case, by what those of each case
  * took in this run. NaN: not known. */
 double trust_minutes(struct report *r, size_t run, double repeats);
+/* The run's command with more repetitions. */
+const char *trust_command(struct report *r, size_t run);
 /* Its line of the answers: grade, loss, what disturbed the run, and what to do. */
 void trust_answer(struct report *r, const struct comparisons *q, size_t run, struct document *d);
 

@@ -19,12 +19,15 @@ static const struct bench_headline *rule_of(const struct report_bench *b,
     return NULL;
 }
 
-/* As in the table: slow beside its like comes before what its limit says. */
+/* What failed or is of other origin comes first; then what is slow beside its like; then the limit. */
 static const char *word_of(struct report *r, const struct headlines *h, size_t run,
                            const struct report_bench *b, const struct report_case *c)
 {
+    struct verdict v = verdict_make(r, run, b, c, rule_of(b, c));
     bool looks_slow = false;
 
+    if (v.tone == TONE_BAD || v.kind == VERDICT_OTHER_ORIGIN)
+        return v.word;
     for (size_t i = 0; i < h->comparisons.n; i++) {
         const struct comparison *k = &h->comparisons.all[i];
 
@@ -34,7 +37,7 @@ static const char *word_of(struct report *r, const struct headlines *h, size_t r
             return "slow";
         looks_slow |= k->looks_slow;
     }
-    return looks_slow ? "looks slow" : verdict_make(r, run, b, c, rule_of(b, c)).word;
+    return looks_slow ? "looks slow" : v.word;
 }
 
 /* The code of the first row that has one. */

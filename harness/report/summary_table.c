@@ -21,9 +21,9 @@ enum { PIPE, TEST, RUN, VALUE, SIDES, SHARE, WORD, COLUMNS };
 /* Of one run: without RUN. */
 static const struct document_column columns[COLUMNS] = {
     [PIPE] = {"component", COLUMN_ABOVE, false},
-    [TEST] = {"test", COLUMN_STAYS, false},
+    [TEST] = {"case", COLUMN_STAYS, false},
     [RUN] = {"run", COLUMN_STAYS, false},
-    [VALUE] = {"value", COLUMN_STAYS, true},
+    [VALUE] = {"median", COLUMN_STAYS, true},
     [SIDES] = {"95 % CI", COLUMN_GOES_FIRST, true},
     [SHARE] = {"of limit", COLUMN_GOES_LAST, true},
     [WORD] = {"", COLUMN_STAYS, false}};
@@ -46,20 +46,41 @@ static bool is_noisy(const struct report_point *p)
     return p->n_noisy && !(fmax(p->high - p->value, p->value - p->low) <= WIDE * fabs(p->value));
 }
 
+/* "cuda:5 and 1 more": that are slow, or only look so; "". */
+static const char *slow_places(struct pool *pool, const struct headline_run *at, bool proven)
+{
+    struct show_list names = {.pool = pool, .max = 1};
+
+    if (proven && *at->slow)
+        return at->slow;
+    for (size_t i = 0; i < at->n_likes; i++)
+        if (at->likes[i].on && (proven ? at->likes[i].on->slow : at->likes[i].on->looks_slow))
+            show_list_add(&names, at->likes[i].place);
+    return show_list_text(&names);
+}
+
 /* What asks for something, and that a value is none of this machine; of the rest nothing is to be
  * said. */
 static const char *word_of(struct pool *pool, const struct headline_run *at)
 {
     bool told = at->verdict.tone != TONE_NONE || at->verdict.kind == VERDICT_OTHER_ORIGIN ||
                 at->verdict.kind == VERDICT_NOT_MEASURED;
+    bool is_unproven = at->verdict.kind == VERDICT_OTHER_ORIGIN && *slow_places(pool, at, false);
+    const char *word = "";
 
-    if (*at->behind.place && at->verdict.tone != TONE_BAD)
-        return pool_text(pool, "%s: %s", at->behind.proven ? "slow" : "looks slow",
-                         at->behind.place);
-    return told                     ? at->verdict.word
-           : at->verdict.two_levels ? "two levels"
-           : is_noisy(at->point)    ? "noisy"
-                                    : "";
+    if (at->verdict.tone != TONE_BAD && *slow_places(pool, at, true))
+        word = pool_text(pool, "slow: %s", slow_places(pool, at, true));
+    else if (told && !is_unproven)
+        word = at->verdict.word;
+    else if (*at->outside)
+        word = "see above";
+    else if (*slow_places(pool, at, false))
+        word = pool_text(pool, "looks slow: %s", slow_places(pool, at, false));
+    else if (told)
+        word = at->verdict.word;
+    if (at->verdict.two_levels)
+        return pool_text(pool, "%s%stwo levels", word, *word ? ", " : "");
+    return *word ? word : is_noisy(at->point) ? "noisy" : "";
 }
 
 static void fill_row(const struct shown *s, const struct lines *l, size_t i)
@@ -126,6 +147,7 @@ void summary_table(struct report *r, const struct headlines *h, bool notes, stru
 /* ---- GPU by GPU, and pair by pair */
 
 enum {
+    PAIRS_LEAST = 3, /* that make a matrix */
     PLACES_MAX = 8,
     MATRICES_MAX = 2
 }; /* that a line of a terminal has room for; that are shown */
@@ -157,50 +179,67 @@ static struct document_column *heads_of(struct pool *pool, const char *first,
     return heads;
 }
 
-struct by_gpu {
-    struct document_table *table;
-    const char *names[PLACES_MAX];
-    size_t n;
-};
-
-static size_t column_of(struct by_gpu *g, const char *name)
+/* The GPUs of all tests, each once; more than PLACES_MAX are too many. */
+static size_t list_gpus(const struct shown *s, const char **names)
 {
-    for (size_t i = 0; i < g->n; i++)
-        if (!strcmp(g->names[i], name))
-            return i + 1;
-    return 0;
-}
-
-/* A line for each test of several GPUs. All have those of the first one. */
-static void show_gpus(const struct shown *s)
-{
-    struct by_gpu g = {.n = 0};
+    size_t n = 0;
 
     for (size_t i = 0; i < s->h->n; i++) {
-        const struct headline *h = &s->h->all[i];
-        const struct headline_run *at = &h->runs[s->run];
-        const struct report_case *cases[PLACES_MAX + 1];
-        const char *names[PLACES_MAX + 1];
-        size_t n = at->alike > 1 && at->best
-                       ? gpus_list(h->bench, s->run, at->best, cases, names, PLACES_MAX + 1)
-                       : 0;
+        const struct headline_run *at = &s->h->all[i].runs[s->run];
 
-        if (n < 2 || n > PLACES_MAX)
-            continue;
-        if (!g.table) {
-            memcpy(g.names, names, n * sizeof(*names));
-            g.n = n;
-            g.table = document_table(s->d, heads_of(s->pool, "GPU", g.names, n), n + 1);
+        for (size_t k = 0; !at->of_pairs && at->n_likes > 1 && k < at->n_likes; k++) {
+            size_t same = 0;
+
+            while (same < n && strcmp(names[same], at->likes[k].place) != 0)
+                same++;
+            if (same == PLACES_MAX)
+                return PLACES_MAX + 1;
+            names[same] = at->likes[k].place;
+            n = same == n ? n + 1 : n;
         }
-        struct show_scale scale = show_scale(s->pool, at->point->value, at->best->unit);
-        struct cell *row = document_row(g.table);
-        row[0] = cell_text(pool_text(s->pool, "%s %s, %s%s", h->label, at->what, scale.unit,
-                                     show_origin(s->pool, at->point->origin)));
-        for (size_t k = 0; k < n; k++)
-            if (column_of(&g, names[k]))
-                row[column_of(&g, names[k])] =
-                    value_cell(s->pool, cases[k]->points[s->run].value * scale.factor,
-                               !strcmp(names[k], at->behind.place));
+    }
+    return n;
+}
+
+static void add_gpus(const struct shown *s, const struct headline *h, const char *const *names,
+                     size_t n, struct document_table *table)
+{
+    const struct headline_run *at = &h->runs[s->run];
+    struct show_scale scale = show_scale(s->pool, at->point->value, at->best->unit);
+    struct cell *row = document_row(table);
+
+    row[0] = cell_text(pool_text(s->pool, "%s %s, %s%s", h->label, at->what, scale.unit,
+                                 show_origin(s->pool, at->point->origin)));
+    for (size_t k = 0; k < at->n_likes; k++)
+        for (size_t column = 0; column < n; column++) {
+            const struct like *one = &at->likes[k];
+            bool marked = one->on && (one->on->slow || one->on->looks_slow);
+
+            if (!strcmp(names[column], one->place))
+                row[column + 1] =
+                    case_has_value(one->c, s->run)
+                        ? value_cell(s->pool, one->c->points[s->run].value * scale.factor, marked)
+                        : cell_text("n/a");
+        }
+}
+
+/* A line for each test of several GPUs. */
+static void show_gpus(const struct shown *s)
+{
+    const char *names[PLACES_MAX];
+    size_t n = list_gpus(s, names);
+    struct document_table *table;
+
+    if (n > PLACES_MAX)
+        document_paragraph(s->d, "the table of all GPUs: see the report");
+    if (n < 2 || n > PLACES_MAX)
+        return;
+    table = document_table(s->d, heads_of(s->pool, "GPU", names, n), n + 1);
+    for (size_t i = 0; i < s->h->n; i++) {
+        const struct headline_run *at = &s->h->all[i].runs[s->run];
+
+        if (!at->of_pairs && at->n_likes > 1 && at->alike)
+            add_gpus(s, &s->h->all[i], names, n, table);
     }
 }
 
@@ -211,6 +250,18 @@ static const char *origin_of(const struct shown *s, const struct matrix *m)
         if (matrix_has_value(&m->cells[i]) && *show_origin(s->pool, m->cells[i].point->origin))
             return show_origin(s->pool, m->cells[i].point->origin);
     return "";
+}
+
+/* Of a host that is slow one way, the links of that way. */
+static bool is_of_slow_host(const struct matrix *m, size_t from, size_t to)
+{
+    for (size_t i = 0; i < m->n_slow_hosts; i++) {
+        const struct slow_host *h = &m->slow_hosts[i];
+
+        if ((h->host == from && h->way != LINKS_TO) || (h->host == to && h->way != LINKS_FROM))
+            return true;
+    }
+    return false;
 }
 
 static void show_matrix(const struct shown *s, const struct matrix *m)
@@ -226,7 +277,7 @@ static void show_matrix(const struct shown *s, const struct matrix *m)
         row[0] = cell_text(pool_text(s->pool, "%s ->", m->ends[from]));
         for (size_t to = 0; to < m->n; to++) {
             const struct matrix_cell *cell = &m->cells[from * m->n + to];
-            bool marked = cell->slow || cell->looks_slow || cell->named;
+            bool marked = cell->slow || cell->looks_slow || is_of_slow_host(m, from, to);
 
             row[to + 1] = matrix_has_value(cell)
                               ? value_cell(s->pool, cell->point->value * scale.factor, marked)
@@ -245,7 +296,7 @@ static void show_matrices(const struct shown *s)
             const struct matrix *m = &s->h->matrices.all[i];
             bool has = m->slow || m->looks_slow || m->n_slow_hosts;
 
-            if (m->run != s->run || has != slow)
+            if (m->run != s->run || has != slow || m->measured < PAIRS_LEAST)
                 continue;
             if (m->n > PLACES_MAX || shown == MATRICES_MAX) {
                 more++;

@@ -389,6 +389,15 @@ static const char *run_again(const struct answer *s)
     return text;
 }
 
+const char *trust_command(struct report *r, size_t run)
+{
+    const struct answer s = {r, &r->pool, run, NULL};
+    const char *command = run_again(&s);
+
+    return pool_text(&r->pool, "%s --repeat %d", *command ? command : "plumb run",
+                     2 * DECIDE_FEW_LAUNCHES);
+}
+
 /* The median is that of cases which show no loss. */
 static bool is_of_single(const struct trust *t)
 {
@@ -450,11 +459,11 @@ static const char *trust_text(const struct answer *s, const struct trust *t)
     const char *cases = show_count(s->pool, t->cases, "case");
 
     if (t->single == t->cases)
-        return pool_text(s->pool, "a single repetition of each case shows no slowdown (%s)", cases);
+        return pool_text(s->pool, "one repetition of each case detects no slowdown (%s)", cases);
     if (is_of_single(t))
-        return pool_text(s->pool, "%zu of %s have a single repetition, which shows no slowdown",
+        return pool_text(s->pool, "%zu of %s have one repetition, which detects no slowdown",
                          t->single, cases);
-    return pool_text(s->pool, "detects a slowdown of %.3g %% (%s, %s)",
+    return pool_text(s->pool, "detects a slowdown of %.3g %% (median of %s, %s)",
                      rounded_up(100 * t->smallest), cases, launch_count(s, t));
 }
 
@@ -471,11 +480,11 @@ void trust_answer(struct report *r, const struct comparisons *q, size_t run, str
     document_answer(s->d, "Sensitivity", pool_text(s->pool, "%c", t.grade),
                     t.grade == 'D' ? TONE_LOW : TONE_NONE, trust_text(s, &t));
     if (t.alike && t.alike != t.cases)
-        document_answer_more(s->d,
-                             pool_text(s->pool,
-                                       "%s of a single repetition: held against their like only",
-                                       show_count(s->pool, t.alike, "case")),
-                             "");
+        document_answer_more(
+            s->d,
+            pool_text(s->pool, "%s of one repetition are compared only with their like in this run",
+                      show_count(s->pool, t.alike, "case")),
+            "");
     advise(s, &t);
     answer_noise(s, &t);
 }

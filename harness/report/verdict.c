@@ -137,10 +137,9 @@ static struct verdict judge(struct pool *pool, const struct report_point *p, dou
 
     if (isnan(low) || isnan(high)) {
         verdict_remark(pool, &v, "a single launch has no interval");
-        if (p->percent > LIMIT_EXCEEDED_PERCENT) {
-            v.tone = TONE_LOW;
-            verdict_remark(pool, &v, ABOVE_LIMIT);
-        }
+        if (p->percent > LIMIT_EXCEEDED_PERCENT)
+            v = of_kind(VERDICT_ABOVE);
+        verdict_remark(pool, &v, v.kind == VERDICT_ABOVE ? ABOVE_LIMIT : "");
         return v;
     }
     if (low > LIMIT_EXCEEDED_PERCENT) {

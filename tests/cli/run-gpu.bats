@@ -95,7 +95,7 @@ with open("r/copy.csv", "w", newline="") as out:
 END
     "$plumb" report r > said
     flat said > unbroken
-    grep -q '^Answer  *1 problem.*cuda:3 is behind the median of 8: GPU copies' unbroken
+    grep -q '^Answer  *1 problem.*cuda:3 is slower than the others: GPU copies' unbroken
     grep -q '^Sensitivity.* [67] cases of a single ' unbroken # of a single launch: no case that shows nothing
     "$plumb" run t.yaml --out none --again 0 --no-report
     [ "$(wc -l < none/plan.csv)" -eq 9 ]

@@ -62,7 +62,7 @@ static inline char *scene_answers(struct scene *s)
     size_t len = 0;
     FILE *out = open_memstream(&text, &len);
 
-    summary_answers(&s->r, &s->h, 0, d);
+    summary_answers(&s->r, &s->h, 0, false, d);
     assert_int_equal(document_write_markdown(d, out), 0);
     fclose(out);
     return text;

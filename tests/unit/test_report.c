@@ -175,7 +175,7 @@ static void verdicts_of_a_share(void **state)
         {30, 3, "wrong", VERDICT_WRONG, TONE_BAD, NULL},
         {6, 1, NULL, VERDICT_UNDECIDED, TONE_NONE, NULL},
         {23, 1, NULL, VERDICT_UNDECIDED, TONE_NONE, NULL},
-        {30, 1, NULL, VERDICT_UNDECIDED, TONE_LOW, NULL}, /* above it all the same */
+        {30, 1, NULL, VERDICT_ABOVE, TONE_LOW, NULL},
     };
 
     struct scene *s = *state;

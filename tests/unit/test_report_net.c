@@ -409,7 +409,7 @@ static void several_devices_count_as_their_sum(void **state)
     load(s);
     assert_int_equal(s->h.matrices.n, 1);
     is_ring(&s->h.matrices.all[0], 500);
-    assert_true(best(s, "Network", "tcp") == 502);
+    assert_true(best(s, "Network", "tcp") == 510);
     assert_non_null(strstr(run_of(s, "Network", "tcp")->what, "over eth0+eth1"));
     assert_true(best(s, "Network rate", "messages by tcp") == 8);
 }

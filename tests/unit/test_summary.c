@@ -170,7 +170,7 @@ static void see_folder(struct planted *p, const char *path)
     struct document *answers = document_new(&r.pool), *table = document_new(&r.pool);
 
     p->trust = trust_make(&r, &h.comparisons, 0);
-    summary_answers(&r, &h, 0, answers);
+    summary_answers(&r, &h, 0, false, answers);
     summary_table(&r, &h, false, table);
     p->answers = text_of(answers, 80);
     p->table = text_of(table, 80);
@@ -214,7 +214,8 @@ TEST_WITH(a_healthy_machine_is_said_to_be, set_up, tear_down)
     plant_many(p, 12, 0.001, 5);
     see(p);
     assert_says(p->answers,
-                "Answer       no problem|: 1 of 1|Planted 9000, 4 CPUs, 8.0 GiB\n|"
+                "Answer       no problem in 1 test; 1 with a limit reaches 90 %|Planted 9000, 4 "
+                "CPUs, 8.0 GiB\n|"
                 "quick on box (bare metal), 2026-11-23 12:02 UTC, 65 launches\n|Sensitivity  A|"
                 "Lowest       Memory, triad|90 %|!--repeat|!Noise");
 }
@@ -294,7 +295,7 @@ TEST_WITH(advice_has_launches_and_minutes, set_up, tear_down)
     assert_true(p->trust.repeats > 5);
     assert_true(p->trust.minutes * 60 > 50.0 * (double)p->trust.repeats);
     assert_true(p->trust.minutes * 60 < 55.0 * (double)p->trust.repeats);
-    assert_says(p->answers, " cases, 2 to 5");
+    assert_says(p->answers, "median of 13 cases, 2 to 5");
     /* two minutes for 12 x 1 + 6 x 5 launches of 18 cases */
     begin(p);
     plant_many(p, 12, 0.001, 1);
@@ -320,7 +321,7 @@ TEST_WITH(few_launches_ask_for_five, set_up, tear_down)
     assert_true(p->trust.smallest > 0.5);
     assert_int_equal(p->trust.repeats, DECIDE_FEW_LAUNCHES);
     assert_says(p->answers,
-                "(13 cases, 4 repetitions)|about 3 min: plumb run quick --repeat 5\n|!quieter");
+                "13 cases, 4 repetitions)|about 3 min: plumb run quick --repeat 5\n|!quieter");
     begin_as(
         p, "memory", memory_params,
         "\"suite\": \"two\", \"command\": [\"/opt/plumb\", \"run\", \"my suite.yaml\", \"--out\", "
@@ -328,8 +329,10 @@ TEST_WITH(few_launches_ask_for_five, set_up, tear_down)
     plant(p, &(struct plant){.launches = 1});
     see(p);
     assert_int_equal(p->trust.grade, 'D');
-    assert_says(p->answers, "no problem in 1 test: 0 of 1|(1 case)|plumb run 'my suite.yaml' "
-                            "--hosts h --repeat 5\n|!looks slow");
+    assert_says(
+        p->answers,
+        "no problem in 1 test; 1 with a limit reaches 90 %|(1 case)|plumb run 'my suite.yaml' "
+        "--hosts h --repeat 5\n|!looks slow");
 }
 
 /* Where more launches do not help, a quieter machine does, if something disturbed this one. */
@@ -424,7 +427,7 @@ static const struct {
     {{{.limit = 100}, {.values = {NULL, NULL, NULL, "65536"}, .status = "wrong"}},
      2,
      "1 problem|wrong data|memory (1)",
-     "90 %"},
+     "90.0 %"},
     /* stores that bypass the caches are lost; the regular ones are no excuse */
     {{{.limit = 100},
       {.values = {NULL, NULL, "nt"}, .status = "wrong", .reason = "why"},
@@ -473,11 +476,11 @@ static const struct {
     /* short launches have one interval together; a single one says that it has none */
     {{{.launches = 4, .status = "noisy", .noise = ROW_NOISE_FEW}},
      1,
-     "no problem|: 1 of 1",
+     "no problem|reaches 90 %|Lowest",
      "!too few"},
     {{{.launches = 1, .status = "noisy", .noise = ROW_NOISE_FEW}},
      1,
-     "no problem|: 0 of 1",
+     "no problem|reaches 90 %|!Lowest",
      "!normal"},
 };
 
@@ -514,9 +517,9 @@ TEST_WITH(the_slow_gpu_is_looked_at_and_not_the_best, set_up, tear_down)
     see(p);
     assert_says(
         p->answers,
-        "1 problem in 1 test|cuda:2 is behind the median of 4: GPU memory, triad|(0.56)|ECC|"
+        "1 problem in 1 test|cuda:2 is slower than the others: GPU memory, triad|(0.55 of|ECC|"
         "errors|plumb memory --device cuda:2 --size 1\n");
-    assert_says(p->table, "median of 4|90.0 GB/s|slow: cuda:2\n|!normal");
+    assert_says(p->table, ", 4 GPUs|90.1 GB/s|slow: cuda:2\n|!normal");
 }
 
 /* By three digits, in the unit that leaves them from 1 to 999. */

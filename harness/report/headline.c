@@ -102,11 +102,6 @@ static void list_missing(struct report *r, struct headlines *out)
     }
 }
 
-const char *headlines_no_gpu_text(struct pool *pool, const struct headlines *h)
-{
-    return pool_text(pool, "no GPU was measured: %s", h->no_gpu);
-}
-
 static bool is_lost(const struct report_point *p)
 {
     return point_is_wrong(p) || point_has_failed(p);

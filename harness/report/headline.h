@@ -150,9 +150,6 @@ const char *verdict_device_findings(struct report *r, size_t run, const struct r
  * that it is neither normal nor low. */
 bool point_is_measured(const struct report_point *p);
 
-/* "no GPU: no driver: install it": one line, and no alarm. */
-const char *headlines_no_gpu_text(struct pool *pool, const struct headlines *h);
-
 /* Adds a remark behind the others; "" adds none. */
 void verdict_remark(struct pool *pool, struct verdict *v, const char *text);
 

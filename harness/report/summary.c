@@ -741,9 +741,12 @@ static void answer_unknown(const struct scene *s)
     }
     if (*missing)
         show_list_add(&list, missing);
-    if (*s->h->no_gpu)
-        show_list_add(
-            &list, pool_text(s->pool, "GPUs: %.*s", (int)strcspn(s->h->no_gpu, ":"), s->h->no_gpu));
+    if (*s->h->no_gpu) {
+        const char *remedy = s->notes ? NULL : strstr(s->h->no_gpu, ": where there is one");
+        int n = remedy ? (int)(remedy - s->h->no_gpu) : (int)strlen(s->h->no_gpu);
+
+        show_list_add(&list, pool_text(s->pool, "GPUs: %.*s", n, s->h->no_gpu));
+    }
     if (list.n)
         document_answer(s->d, "Not tested", "", TONE_NONE, show_list_text(&list));
 }

@@ -130,7 +130,7 @@ END
     make_run b
     page a b --out page --markdown both.md
     grep -qx '### b' both.md
-    grep -q '^| component | test | run | value ' both.md
+    grep -q '^| component | case | run | median ' both.md
     told 4 '"none/here.md": No such file' page a --markdown none/here.md
 }
 

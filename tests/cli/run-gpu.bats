@@ -46,7 +46,7 @@ END
     done
     [ "$(grep -c none.so said)" -eq 1 ]
     ! grep -q 'GPU matrix core' said || return 1
-    [ "$(grep -c 'no GPU was measured: .*none.so' r/report.html)" -eq 1 ]
+    [ "$(grep -c 'GPUs: .*none.so' r/report.html)" -eq 1 ]
     ! grep -q "class='d-word d-low\|class='d-word d-bad" r/report.html || return 1
     [ "$(cut -d, -f1 r/plan.csv | sort | uniq -c | tr -s ' ' | tr '\n' ';')" = " 4 skip; 1 state;" ]
 }
@@ -96,7 +96,7 @@ END
     "$plumb" report r > said
     flat said > unbroken
     grep -q '^Answer  *1 problem.*cuda:3 is slower than the others: GPU copies' unbroken
-    grep -q '^Sensitivity.* [67] cases of a single ' unbroken # of a single launch: no case that shows nothing
+    grep -q '^Sensitivity.* [67] cases of one repetition ' unbroken # of a single launch: no case that shows nothing
     "$plumb" run t.yaml --out none --again 0 --no-report
     [ "$(wc -l < none/plan.csv)" -eq 9 ]
 }

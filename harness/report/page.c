@@ -19,9 +19,10 @@ static const struct document_term terms[] = {
      "One start of a benchmark's process. Each case is launched several times, because two "
      "launches differ more than the samples inside one."},
     {"case", "A benchmark with one set of parameters, and one metric of it."},
-    {"value",
+    {"median",
      "The median of a launch's samples. Over several launches: the geometric mean of their "
-     "medians, as in comparisons and histories."},
+     "medians, as in comparisons and histories. Of several GPUs or pairs that are alike, the "
+     "median one: the worst is among the problems."},
     {"95 % CI",
      "Where the true value is with 95 % confidence. Of one launch: an interval of its median "
      "without an assumption on the distribution, which allows for correlation in time. Of "
@@ -51,7 +52,6 @@ static const struct document_term terms[] = {
     {"slow", "One device or link is slower than others of its kind. The note names it."},
     {"looks slow",
      "One is slower, or the value is low, which is not proven: more repetitions decide."},
-    {"GPUs", "Of so many that are alike the median is shown; the worst is among the problems."},
     {"best of", "So many cases were measured, and this one is the best: chance alone puts it above "
                 "what it gives the next time."},
     {"first of",

@@ -46,7 +46,7 @@ END
     done
     [ "$(grep -c none.so said)" -eq 1 ]
     ! grep -q 'GPU matrix core' said || return 1
-    [ "$(grep -c 'GPUs: .*none.so' r/report.html)" -eq 1 ]
+    [ "$(grep -c '<dd>.*none.so' r/report.html)" -eq 1 ]
     ! grep -q "class='d-word d-low\|class='d-word d-bad" r/report.html || return 1
     [ "$(cut -d, -f1 r/plan.csv | sort | uniq -c | tr -s ' ' | tr '\n' ';')" = " 4 skip; 1 state;" ]
 }

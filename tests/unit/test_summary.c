@@ -522,6 +522,44 @@ TEST_WITH(the_slow_gpu_is_looked_at_and_not_the_best, set_up, tear_down)
     assert_says(p->table, ", 4 GPUs|90.1 GB/s|slow: cuda:2\n|!normal");
 }
 
+/* The median hides no other GPU: none that is slow too, is above the limit, or has no value; of two the better is shown. */
+TEST_WITH(no_gpu_is_hidden_by_the_median, set_up, tear_down)
+{
+    static const char *const names[] = {"cuda:0", "cuda:1", "cuda:2", "cuda:3", "cuda:4", "cuda:5"};
+    static const struct {
+        double values[6]; /* 0: it was skipped */
+        size_t n;
+        const char *answers, *table;
+    } cases[] = {
+        {{90, 50, 90.2, 60, 90.3, 90.1},
+         6,
+         "2 problems|cuda:1 is slower|(0.55 of|cuda:3 is slower|(0.67 of",
+         "6 GPUs|90.1 GB/s|slow: cuda:1 and 1 more"},
+        {{90, 90.1, 90.2, 90.3, 130, 90.1},
+         6,
+         "1 problem|cuda:4 at 130 % of its limit",
+         "90.1 GB/s|see above"},
+        {{90, 90.1, 0, 90.3, 90.2, 90.1},
+         6,
+         "no problem|1 of 6 GPUs",
+         ", 5 of 6 GPUs|90.1 GB/s|!slow"},
+        {{90, 50}, 2, "cuda:1", "90.0 GB/s"},
+    };
+    struct planted *p = *state;
+
+    for (size_t c = 0; c < sizeof(cases) / sizeof(*cases); c++) {
+        begin(p);
+        for (size_t i = 0; i < cases[c].n; i++)
+            plant(p, &(struct plant){.values = {names[i], "triad", "", "1073741824", "HBM"},
+                                     .value = cases[c].values[i],
+                                     .status = cases[c].values[i] > 0 ? NULL : "skipped",
+                                     .reason = cases[c].values[i] > 0 ? "" : "no memory"});
+        see(p);
+        assert_says(p->answers, cases[c].answers);
+        assert_says(p->table, cases[c].table);
+    }
+}
+
 /* By three digits, in the unit that leaves them from 1 to 999. */
 TEST(values_have_the_unit_that_suits_them)
 {

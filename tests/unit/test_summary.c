@@ -538,7 +538,7 @@ TEST_WITH(no_gpu_is_hidden_by_the_median, set_up, tear_down)
         {{90, 90.1, 90.2, 90.3, 130, 90.1},
          6,
          "1 problem|cuda:4 at 130 % of its limit",
-         "90.1 GB/s|see above"},
+         "90.2 GB/s|see above"},
         {{90, 90.1, 0, 90.3, 90.2, 90.1},
          6,
          "no problem|1 of 6 GPUs",

@@ -65,19 +65,19 @@ static const char *word_of(struct pool *pool, const struct headline_run *at)
 {
     bool told = at->verdict.tone != TONE_NONE || at->verdict.kind == VERDICT_OTHER_ORIGIN ||
                 at->verdict.kind == VERDICT_NOT_MEASURED;
-    bool is_unproven = at->verdict.kind == VERDICT_OTHER_ORIGIN && *slow_places(pool, at, false);
-    const char *word = "";
+    const char *slow = slow_places(pool, at, true), *looks = slow_places(pool, at, false);
+    const char *word = told ? at->verdict.word : "", *places = "";
 
-    if (at->verdict.tone != TONE_BAD && *slow_places(pool, at, true))
-        word = pool_text(pool, "slow: %s", slow_places(pool, at, true));
-    else if (told && !is_unproven)
-        word = at->verdict.word;
+    if (*slow)
+        places = pool_text(pool, "slow: %s", slow);
     else if (*at->outside)
-        word = "see above";
-    else if (*slow_places(pool, at, false))
-        word = pool_text(pool, "looks slow: %s", slow_places(pool, at, false));
-    else if (told)
-        word = at->verdict.word;
+        places = "see above";
+    else if (*looks)
+        places = pool_text(pool, "looks slow: %s", looks);
+    if (at->verdict.kind == VERDICT_OTHER_ORIGIN) /* that is never left out */
+        word = show_joined(pool, word, places);
+    else if (at->verdict.tone != TONE_BAD && *places && (*slow || !*word))
+        word = places;
     if (at->verdict.two_levels)
         return pool_text(pool, "%s%stwo levels", word, *word ? ", " : "");
     return *word ? word : is_noisy(at->point) ? "noisy" : "";

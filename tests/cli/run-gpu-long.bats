@@ -56,6 +56,7 @@ END
     suite <<< '  - {bench: copy, engine: ce, source: gpus, destination: gpus, op: write, access: "on", size: 4M}'
     "$plumb" run t.yaml --repeat 2 --out r > said # a single launch proves nothing
     flat said | grep -Eq '^Answer  *2 problems .* cuda:0 -> cuda:5 carries 0\.(49|50) .*\(simulated\)'
+    [ "$(grep -c 'GB/s' said)" -eq "$(grep -c 'GB/s.*simulated' said)" ]
     grep -q "<li class='warn'>cuda:0 -&#62; cuda:5 " r/report.html
     [ "$(grep -o "class='slow'" r/report.html | wc -l)" -eq 2 ]
 }

@@ -112,6 +112,7 @@ struct headline_run {
 
 struct headline {
     const char *pipe, *label;
+    const char *component; /* in the words of a comparison: described_pipe() */
     const struct report_bench *bench;
     const struct bench_headline *rule; /* NULL: made without */
     struct headline_run *runs;         /* one a run */

@@ -20,12 +20,9 @@ enum { PIPE, TEST, RUN, VALUE, SIDES, SHARE, WORD, COLUMNS };
 
 /* Of one run: without RUN. */
 static const struct document_column columns[COLUMNS] = {
-    [PIPE] = {"component", COLUMN_ABOVE, false},
-    [TEST] = {"case", COLUMN_STAYS, false},
-    [RUN] = {"run", COLUMN_STAYS, false},
-    [VALUE] = {"median", COLUMN_STAYS, true},
-    [SIDES] = {"95 % CI", COLUMN_GOES_FIRST, true},
-    [SHARE] = {"of limit", COLUMN_GOES_LAST, true},
+    [PIPE] = {"component", COLUMN_ABOVE, false}, [TEST] = {"case", COLUMN_STAYS, false},
+    [RUN] = {"run", COLUMN_STAYS, false},        [VALUE] = {"median", COLUMN_STAYS, true},
+    [SIDES] = {"95 % CI", COLUMN_LEAVES, true},  [SHARE] = {"of limit", COLUMN_GOES_LAST, true},
     [WORD] = {"", COLUMN_STAYS, false}};
 
 struct lines {
@@ -79,8 +76,18 @@ static const char *word_of(struct pool *pool, const struct headline_run *at)
     else if (at->verdict.tone != TONE_BAD && *places && (*slow || !*word))
         word = places;
     if (at->verdict.two_levels)
-        return pool_text(pool, "%s%stwo levels", word, *word ? ", " : "");
+        return pool_text(pool, "%s%sbimodal", word, *word ? ", " : "");
     return *word ? word : is_noisy(at->point) ? "noisy" : "";
+}
+
+/* "1.5 %": how far the longer side of the interval reaches. */
+static const char *side_text(struct pool *pool, double value, double low, double high)
+{
+    double percent = 100 * fmax(fabs(high - value), fabs(value - low)) / fabs(value);
+
+    if (!isfinite(percent))
+        return "";
+    return pool_text(pool, percent < 9.95 ? "%.2g %%" : "%.0f %%", percent);
 }
 
 static void fill_row(const struct shown *s, const struct lines *l, size_t i)
@@ -95,7 +102,7 @@ static void fill_row(const struct shown *s, const struct lines *l, size_t i)
     row = document_row(l->table);
     word = cell_of(l, row, WORD);
 
-    *cell_of(l, row, PIPE) = cell_text(s->h->all[i].pipe);
+    *cell_of(l, row, PIPE) = cell_text(s->h->all[i].component);
     *cell_of(l, row, TEST) = cell_text(headline_name(s->pool, &s->h->all[i], s->run));
     if (s->r->n_runs > 1)
         *cell_of(l, row, RUN) = cell_text(s->r->names[s->run]);
@@ -109,9 +116,11 @@ static void fill_row(const struct shown *s, const struct lines *l, size_t i)
     scale = show_scale(s->pool, value, at->best->unit);
     *cell_of(l, row, VALUE) = cell_text(
         pool_text(s->pool, "%s %s", show_short(s->pool, value * scale.factor), scale.unit));
-    *cell_of(l, row, SIDES) = pauses ? cell_interval(value, p->sustained.low, p->sustained.high)
-                                     : cell_interval(value, p->low, p->high);
-    *cell_of(l, row, SHARE) = cell_share(p->percent * value / p->value, p->reference);
+    *cell_of(l, row, SIDES) =
+        cell_text(pauses ? side_text(s->pool, value, p->sustained.low, p->sustained.high)
+                         : side_text(s->pool, value, p->low, p->high));
+    if (!p->reference || s->notes)
+        *cell_of(l, row, SHARE) = cell_share(p->percent * value / p->value, p->reference);
     cell_of(l, row, SHARE)->bar = !isnan(p->percent) && !p->reference;
 }
 

@@ -230,7 +230,7 @@ static struct headline_lost count_lost(const struct search *s, size_t run,
     if (lost.first && lost.failed)
         lost.text = show_joined(
             pool, lost.text,
-            pool_text(pool, "failed launches in %zu of %zu cases", lost.failed, lost.cases));
+            pool_text(pool, "failed repetitions in %zu of %zu cases", lost.failed, lost.cases));
     return lost;
 }
 

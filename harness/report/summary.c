@@ -57,7 +57,7 @@ static bool is_all_skipped(const struct scene *s)
     return n && n == plan->n_rows;
 }
 
-/* "all 28 launches were skipped: no driver"; the notes have a reason of GPUs. */
+/* "all 28 repetitions were skipped: no driver"; the notes have a reason of GPUs. */
 static const char *skipped_text(const struct scene *s)
 {
     size_t n = s->r->runs[s->run].plan.n_rows;
@@ -67,7 +67,8 @@ static const char *skipped_text(const struct scene *s)
         for (size_t i = 0; !*why && i < s->r->benches[b].n_cases; i++)
             why = scene_shortened(s, s->r->benches[b].cases[i].points[s->run].reason);
     return pool_text(s->pool, "measured nothing: %s skipped%s%s",
-                     n == 1 ? "its launch was" : pool_text(s->pool, "all %zu launches were", n),
+                     n == 1 ? "its repetition was"
+                            : pool_text(s->pool, "all %zu repetitions were", n),
                      *why ? ": " : "", why);
 }
 
@@ -106,7 +107,7 @@ static const char *health_text(const struct scene *s, const struct problems *p)
         }
     return pool_text(s->pool, "no problem in %s; %zu with a limit reach%s %s%.0f %% of it", tests,
                      judged, judged == 1 ? "es" : "",
-                     judged == 1 ? "" : pool_text(s->pool, "%.0f to ", least), most);
+                     round(least) < round(most) ? pool_text(s->pool, "%.0f to ", least) : "", most);
 }
 
 static void answer_health(const struct scene *s, const struct problems *p)

@@ -117,28 +117,51 @@ static const char *cause_of(const struct scene *s, const struct headline *h)
     return *why ? why : at->verdict.findings;
 }
 
-/* "GEMM, bf16 8192: 42 % of its limit", "Memory, triad: wrong data in 1 of 2 cases: 17 differ" */
+/* Why the case, or one of those that its line is of, was lost. */
+static const char *lost_reason(const struct scene *s, const struct headline_run *at)
+{
+    bool own = point_is_wrong(at->point) || point_has_failed(at->point) || !at->lost.first;
+
+    return own ? at->point->reason : at->lost.first->points[s->run].reason;
+}
+
+/* "triad DRAM: wrong data in 1 of 2 cases: 17 differ"; of several that failed for one reason "tcp 1 MiB;
+ * rdma 1 MiB and 2 more: failed: the peer is gone". Marks all that it tells. */
+static const char *lost_text(const struct scene *s, size_t first, bool *told)
+{
+    const struct headline_run *at = scene_line(s, first);
+    const char *why = lost_reason(s, at), *what = at->lost.text;
+    struct show_list names = {.pool = s->pool, .max = NAMED_MAX, .parts = "; "};
+
+    for (size_t i = first; i < s->h->n; i++) {
+        const struct headline_run *other = scene_line(s, i);
+        bool same = line_has_failed(other) && *why && other->verdict.kind == at->verdict.kind &&
+                    !strcmp(lost_reason(s, other), why);
+
+        if (i != first && (told[i] || !same))
+            continue;
+        told[i] = true;
+        show_list_add(&names, scene_name(s, i));
+    }
+    return pool_text(s->pool, "%s: %s%s%s", show_list_text(&names),
+                     names.n == 1 && *what ? what : at->verdict.word, *why ? ": " : "",
+                     scene_shortened(s, why));
+}
+
+/* "GEMM bf16 8192: 42 % of its limit" */
 static const char *problem_text(const struct scene *s, size_t i)
 {
     const struct headline_run *at = scene_line(s, i);
-    const struct headline_lost *lost = &at->lost;
-    const char *what, *why = "";
+    const char *what =
+        line_is(at, VERDICT_SLOW)
+            ? scene_shortened(s, at->verdict.look)
+            : pool_text(s->pool, "%s of its limit%s", document_percent(s->pool, at->point->percent),
+                        isnan(at->point->low) ? ", in a single repetition" : "");
+    const char *why = at->verdict.machine_changed ? at->verdict.machine_changed
+                      : line_is(at, VERDICT_ABOVE)
+                          ? "it is too low, or the data did not take that path"
+                          : cause_of(s, &s->h->all[i]);
 
-    if (line_has_failed(at)) {
-        bool own = point_is_wrong(at->point) || point_has_failed(at->point) || !lost->first;
-
-        what = *lost->text ? lost->text : at->verdict.word;
-        why = own ? at->point->reason : lost->first->points[s->run].reason;
-    } else {
-        what = line_is(at, VERDICT_SLOW)
-                   ? scene_shortened(s, at->verdict.look)
-                   : pool_text(s->pool, "%s of its limit%s",
-                               document_percent(s->pool, at->point->percent),
-                               isnan(at->point->low) ? ", in a single repetition" : "");
-        why = at->verdict.machine_changed  ? at->verdict.machine_changed
-              : line_is(at, VERDICT_ABOVE) ? "it is too low, or the data did not take that path"
-                                           : cause_of(s, &s->h->all[i]);
-    }
     return pool_text(s->pool, "%s: %s%s%s", scene_name(s, i), what, *why ? ": " : "",
                      scene_shortened(s, why));
 }
@@ -347,8 +370,8 @@ struct problems summary_problems(const struct scene *s)
     struct problems p = {.command = ""};
 
     add_problem(s, &p, wrong_elsewhere(s));
-    for (size_t i; (i = scene_next(s, line_has_failed, told)) < s->h->n; told[i] = true)
-        add_test(s, i, problem_text(s, i), &p);
+    for (size_t i; (i = scene_next(s, line_has_failed, told)) < s->h->n;)
+        add_test(s, i, lost_text(s, i, told), &p);
     for (size_t i = 0; i < s->h->matrices.n; i++)
         if (s->h->matrices.all[i].run == s->run)
             add_matrix(s, &s->h->matrices.all[i], &p);

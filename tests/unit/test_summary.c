@@ -442,6 +442,13 @@ static const struct {
      3,
      "1 problem in 2 cases|triad DRAM|1 of 2 cases: why\n",
      "partly failed\n"},
+    /* one reason is one problem, and another one is another */
+    {{{.status = "failed", .reason = "killed"},
+      {.values = {NULL, "read"}, .status = "failed", .reason = "killed"},
+      {.values = {NULL, "triad", NULL, "16384", "L1"}, .status = "failed", .reason = "why"}},
+     3,
+     "2 problems in 3 cases|triad DRAM 1 GiB; read DRAM 1 GiB: failed: killed\n|: why\n",
+     "failed\n"},
     /* a case that was skipped hides no failed one */
     {{{.status = "skipped", .reason = "no CPU"},
       {.values = {NULL, NULL, "nt"}, .status = "failed", .reason = "killed"}},
@@ -450,7 +457,7 @@ static const struct {
      "failed\n"},
     {{{.status = "skipped", .reason = "no CPU", .launches = 3}},
      1,
-     "measured nothing|3 launches|no CPU",
+     "measured nothing|3 repetitions|no CPU",
      ""},
     /* the reason that is shown is that of the worst case */
     {{{.status = "failed", .reason = "killed"},

@@ -346,6 +346,18 @@ const char *headline_name(struct pool *pool, const struct headline *h, size_t ru
                      at->n_likes, headline_places(at));
 }
 
+const char *headline_matrix_name(struct pool *pool, const struct headlines *h,
+                                 const struct matrix *m)
+{
+    for (size_t i = 0; i < h->n; i++) {
+        const struct headline_run *at = &h->all[i].runs[m->run];
+
+        if (at->of_pairs && matrix_holds(m, at->best, m->run))
+            return pool_text(pool, "%s%s%s", h->all[i].label, *at->what ? " " : "", at->what);
+    }
+    return pool_text(pool, "%s, %s", m->metric, m->title);
+}
+
 /* The places that do the same as the best case. */
 static void find_likes(const struct search *s, const struct headlines *out, size_t run,
                        struct headline_run *h)

@@ -74,12 +74,11 @@ static const struct report_case *look_at(const struct headline_run *at)
 }
 
 /* The command of the launch; "" where it needs other hosts. */
-static const char *command_of(const struct scene *s, const struct headline *h)
+static const char *command_of(const struct scene *s, const struct report_bench *b,
+                              const struct report_case *c)
 {
     const struct table *plan = &s->r->runs[s->run].plan;
-    const struct report_rows *rows = &h->bench->rows[s->run];
-    const struct report_point *point = &look_at(&h->runs[s->run])->points[s->run];
-    const char *id = row_text(rows, point->rows[0], FIELD_CASE);
+    const char *id = row_text(&b->rows[s->run], c->points[s->run].rows[0], FIELD_CASE);
     size_t column = table_column(plan, "case"), hosts = table_column(plan, "hosts");
     size_t from = table_column(plan, "from"), i;
     const char *arguments;
@@ -91,7 +90,7 @@ static const char *command_of(const struct scene *s, const struct headline *h)
         return "";
     arguments = table_cell(plan, i, table_column(plan, "arguments"));
     arguments = without(s, without(s, arguments, "--budget "), "--warmup ");
-    return pool_text(s->pool, "plumb %s %s", h->bench->name, arguments);
+    return pool_text(s->pool, "plumb %s %s", b->name, arguments);
 }
 
 /* What its rows say is amiss, but not how wide their intervals are: that makes nothing low. */
@@ -225,7 +224,7 @@ static void add_problem(const struct scene *s, struct problems *p, const char *t
 static void add_test(const struct scene *s, size_t i, const char *text, struct problems *p)
 {
     if (!*p->command)
-        p->command = command_of(s, &s->h->all[i]);
+        p->command = command_of(s, s->h->all[i].bench, look_at(scene_line(s, i)));
     add_problem(s, p, text);
 }
 
@@ -324,30 +323,34 @@ static void add_places(const struct scene *s, bool proven, struct problems *p)
         }
 }
 
-static const char *title_of(const struct scene *s, const struct matrix *m)
+static void add_of_matrix(const struct scene *s, const struct matrix *m, const char *text,
+                          struct problems *p)
 {
-    return pool_text(s->pool, "%s, %s", m->metric, m->title);
+    add_problem(s, p,
+                pool_text(s->pool, "%s (%s)%s", text, headline_matrix_name(s->pool, s->h, m),
+                          matrix_origin(s->r, m)));
 }
 
-static const char *origin_of(const struct scene *s, const struct matrix *m)
-{
-    for (size_t i = 0; i < m->n * m->n; i++)
-        if (matrix_has_value(&m->cells[i]))
-            return show_origin(s->pool, m->cells[i].point->origin);
-    return "";
-}
-
+/* Of a pair that is slow both ways, one problem. */
 static void add_matrix(const struct scene *s, const struct matrix *m, struct problems *p)
 {
     for (size_t i = 0; i < m->n_slow_hosts; i++)
-        add_problem(s, p,
-                    pool_text(s->pool, "%s (%s)%s", matrix_host_text(s->r, m, i), title_of(s, m),
-                              origin_of(s, m)));
-    for (size_t i = 0; i < m->n * m->n; i++)
-        if (matrix_is_listed(m, i))
-            add_problem(s, p,
-                        pool_text(s->pool, "%s (%s)%s", matrix_slow_text(s->r, m, i),
-                                  title_of(s, m), origin_of(s, m)));
+        add_of_matrix(s, m, matrix_host_text(s->r, m, i), p);
+    for (size_t i = 0; i < m->n * m->n; i++) {
+        size_t from = i / m->n, to = i % m->n, back = to * m->n + from;
+        bool both = matrix_is_listed(m, i) && matrix_is_listed(m, back);
+
+        if (!matrix_is_listed(m, i) || (both && to < from))
+            continue;
+        if (!*p->command)
+            p->command = command_of(s, m->bench, m->cells[i].c);
+        add_of_matrix(
+            s, m,
+            pool_text(s->pool, "%s%s", matrix_slow_text(s->r, m, i),
+                      both ? pool_text(s->pool, ", the way back %.2f", m->cells[back].others->ratio)
+                           : ""),
+            p);
+    }
 }
 
 /* "rail 3 carries 0.52 of the other rails and 2 more": which are behind, or have no value. */
@@ -410,9 +413,7 @@ struct problems summary_suspects(const struct scene *s)
         const struct matrix *m = &s->h->matrices.all[i];
 
         if (m->run == s->run && m->looks_slow)
-            add_problem(s, &p,
-                        pool_text(s->pool, "%s (%s)%s", matrix_looks_slow_text(s->r, m),
-                                  title_of(s, m), origin_of(s, m)));
+            add_of_matrix(s, m, matrix_looks_slow_text(s->r, m), &p);
     }
     add_problem(s, &p, siblings_text(s, false, false));
     add_places(s, false, &p);

@@ -92,7 +92,7 @@ for row in rows:
                status="failed", reason="cannot reach node7")'
     sed -i 's/,0002,/,0001,/' "$dead/plan.csv"
     "$plumb" report "$dead" > "$BATS_TEST_TMPDIR/out"
-    tr '\n' ' ' < "$BATS_TEST_TMPDIR/out" | grep -q 'Allreduce.* failed: cannot reach node7'
+    tr '\n' ' ' < "$BATS_TEST_TMPDIR/out" | grep -q 'allreduce.* failed: cannot reach node7'
     [ "$(grep -c 'Allreduce latency' "$BATS_TEST_TMPDIR/out")" -eq 0 ]
 }
 

@@ -541,7 +541,7 @@ TEST_WITH(no_gpu_is_hidden_by_the_median, set_up, tear_down)
         {{90, 50, 90.2, 60, 90.3, 90.1},
          6,
          "2 problems|cuda:1 is slower|(0.55 of|cuda:3 is slower|(0.67 of",
-         "6 GPUs|90.1 GB/s|slow: cuda:1 and cuda:3"},
+         "6 GPUs|90.1 GB/s|2 slow"},
         {{90, 90.1, 90.2, 90.3, 130, 90.1},
          6,
          "1 problem|cuda:4 at 130 % of its limit",

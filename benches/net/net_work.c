@@ -124,14 +124,8 @@ static void tell_nodes(struct point *pt, struct net_session *s)
     }
 }
 
-/* The series of a point: of these rates, or (n 0) of the directions as asked for. */
-static void net_rows_series(struct point *pt, struct net_session *s)
+void net_rows_limits(struct point *pt, const struct net_session *s)
 {
-    const struct net_params *p = pt->params;
-
-    s->n_rates = s->point.ping ? 0 : net_lead_rates(s->lead, s->rates);
-    s->cpu_limit[0] = 0;
-    net_rows_series_of(pt, s, s->rates, s->n_rates);
     for (unsigned i = 0; i < s->n_rates && i < pt->n_series; i++) {
         double gbps = s->rates[i].limit_gbps; /* of payload; message rates are limited by it, too */
         double scale = s->point.count_messages ? 1e3 / (double)s->point.message_bytes : BYTE_BITS;
@@ -141,6 +135,17 @@ static void net_rows_series(struct point *pt, struct net_session *s)
         pt->series[i].limit_link = s->rates[i].limit_link;
         pt->series[i].limit_source = s->rates[i].limit_source;
     }
+}
+
+/* The series of a point: of these rates, or (n 0) of the directions as asked for. */
+static void net_rows_series(struct point *pt, struct net_session *s)
+{
+    const struct net_params *p = pt->params;
+
+    s->n_rates = s->point.ping ? 0 : net_lead_rates(s->lead, s->rates);
+    s->cpu_limit[0] = 0;
+    net_rows_series_of(pt, s, s->rates, s->n_rates);
+    net_rows_limits(pt, s);
     set_columns(pt, s);
     show_node(pt, "node", p->node, &s->lead->reports[NET_OWN].rails);
     show_node(pt, "peer_node", p->peer_node, &s->lead->reports[NET_PEER].rails);

@@ -18,13 +18,13 @@ static const struct bench_column columns[] = {
 };
 
 static const struct bench_metric metrics[] = {
-    {.name = "bandwidth", .units = "GB/s", .where = "pattern=bandwidth"},
+    {.name = "bandwidth", .units = "Gb/s", .where = "pattern=bandwidth"},
     {.name = "message_rate", .units = "Mop/s", .where = "pattern=rate"},
     {.name = "latency", .units = "us", .where = "pattern=latency"},
     {.name = "loaded_latency", .units = "us", .where = "pattern=loaded-latency"},
     {.name = "average_bandwidth",
-     .units = "GB/s"}, /* of stalls the median of the windows knows nothing */
-    {.name = "load_bandwidth", .units = "GB/s"}, /* less of it makes loaded_latency look better */
+     .units = "Gb/s"}, /* of stalls the median of the windows knows nothing */
+    {.name = "load_bandwidth", .units = "Gb/s"}, /* less of it makes loaded_latency look better */
     {.name = "longest_window", .units = "ms", .unjudged = WIRE_COUNTS},
     WIRE_METRICS,
     {.name = NULL},

@@ -71,7 +71,7 @@ static void one_way_and_a_part_of_both_are_two_cases(void **state)
                                     case_key(&s->r.pool, b, &b->cases[k]));
     assert_string_equal(
         case_key(&s->r.pool, b, &b->cases[3]),
-        "net|direction=forward|pattern=bandwidth|size=1048576|transport=tcp|bandwidth|GB/s");
+        "net|direction=forward|pattern=bandwidth|size=1048576|transport=tcp|bandwidth|Gb/s");
     assert_int_equal(b->cases[3].points[0].n_rows, 2);
     assert_float_equal(b->cases[3].points[0].value, sqrt(5 * 5.5), 1e-9);
     assert_true(b->cases[0].points[0].value == 3);

@@ -107,6 +107,11 @@ static void flow(const struct pen *p, const char *text, size_t at, size_t hang)
     }
 }
 
+static void strong(const struct pen *p, const char *text, size_t n)
+{
+    fprintf(p->out, p->at.colour ? "\033[1m%.*s\033[0m" : "%.*s", (int)n, text);
+}
+
 static void title(const struct pen *p, const char *text)
 {
     fputs(p->at.colour ? "\033[1m" : "", p->out);
@@ -262,16 +267,17 @@ static void fit_widths(const struct pen *p, const struct document_table *t, stru
     wrap_texts(p, t, c, 1);
 }
 
+/* The first group's name stands in it, in place of that of a column of names. */
 static void print_header(const struct pen *p, const struct document_table *t,
-                         const struct columns *c)
+                         const struct columns *c, const char *group)
 {
-    size_t pad = HANG * c->above;
+    size_t pad = *group ? 0 : HANG * c->above;
 
     for (size_t i = 0; i < c->n; i++) {
-        const char *name = t->columns[i].name;
-        size_t n, next, width = c->widths[i];
+        const char *name = i == 1 && *group ? group : t->columns[i].name;
+        size_t n, next, width = c->widths[i] + (i == 1 && *group ? HANG : 0);
 
-        if (!width)
+        if (!c->widths[i])
             continue;
         if (!*name) { /* no blanks at the end of a line */
             pad += width + GAP;
@@ -281,7 +287,10 @@ static void print_header(const struct pen *p, const struct document_table *t,
         if (t->columns[i].number)
             pad += width - wrap_columns(name, n);
         blanks(p, pad);
-        fwrite(name, 1, n, p->out);
+        if (i == 1 && *group)
+            strong(p, name, n);
+        else
+            fwrite(name, 1, n, p->out);
         pad = GAP + (t->columns[i].number ? 0 : width - wrap_columns(name, n));
     }
     fputc('\n', p->out);
@@ -353,9 +362,13 @@ static void print_table(const struct pen *outer, const struct document_table *t)
             break;
     }
     fit_widths(p, t, &c);
-    print_header(p, t, &c);
+    const char *group = c.above == 1 && !t->columns[1].number ? shown(p, &t->rows->cells[0]) : "";
+
+    if (columns_of(group) > c.widths[1] + HANG)
+        group = "";
+    print_header(p, t, &c, group);
     for (const struct document_row *row = t->rows; row; above = row, row = row->next) {
-        if (c.above && !row_repeats(above, row))
+        if (c.above && !row_repeats(above, row) && (above || !*group))
             title(p, shown(p, &row->cells[0]));
         if (c.above > 1) {
             blanks(p, HANG);
@@ -395,7 +408,7 @@ static void print_answer(const struct pen *p, const struct block *b, size_t widt
     const char *text = clean(p, b->text);
     size_t at = width;
 
-    fprintf(p->out, p->at.colour ? "\033[1m%s\033[0m" : "%s", label);
+    strong(p, label, strlen(label));
     blanks(p, width - columns_of(label));
     if (*word) {
         toned(p, b->tone, word, strlen(word));

@@ -143,6 +143,11 @@ const char *jobs_answer_text(struct report *r, const struct run_jobs *jobs, size
     return "";
 }
 
+static const char *job_name(struct pool *pool, const struct run_job *j)
+{
+    return pool_text(pool, "%s%s%s", j->found.name, *j->on ? " on " : "", j->on);
+}
+
 /* "resnet50 on 2 ranks: 272 samples/s, 47 % of perfect scaling" */
 static const char *rate_text(struct report *r, const struct run_job *j)
 {
@@ -151,8 +156,7 @@ static const char *rate_text(struct report *r, const struct run_job *j)
     struct show_scale scale = show_scale(pool, p->value, j->c->unit);
     const char *rate =
         pool_text(pool, "%s %s", show_short(pool, p->value * scale.factor), scale.unit);
-    const char *text =
-        pool_text(pool, "%s%s%s: %s", j->found.name, *j->on ? " on " : "", j->on, rate);
+    const char *text = pool_text(pool, "%s: %s", job_name(pool, j), rate);
 
     if (j->failed) {
         const char *lost =
@@ -233,12 +237,15 @@ static void answer_job(struct report *r, const struct run_job *j, bool first, bo
                        struct document *d)
 {
     struct pool *pool = &r->pool;
-    const char *text = rate_text(r, j), *origin = isnan(j->value) ? "" : origin_of(j);
+    bool brief = !answered && *j->bound && !j->failed && isnan(j->found.scaled);
+    const char *text = brief ? job_name(pool, j) : rate_text(r, j); /* the table has the rate */
+    const char *origin = isnan(j->value) ? "" : origin_of(j);
 
     if (*origin)
         text = pool_text(pool, "%s (%s)", text, origin);
     if (!answered && *j->bound)
-        text = pool_text(pool, "%s, %s%s%s", text, j->bound, j->way ? "; " : "", advice_text(r, j));
+        text = pool_text(pool, "%s%s %s%s%s", text, brief ? ":" : ",", j->bound, j->way ? "; " : "",
+                         advice_text(r, j));
     document_answer(d, j->found.rule->label, "", TONE_NONE, text);
     if (answered && *j->unmeasured)
         document_answer_more(d, "not measured, and perhaps faster", j->unmeasured);

@@ -120,7 +120,7 @@ static void answer_health(const struct scene *s, const struct problems *p)
             s->d, pool_text(s->pool, "and %zu more: plumb report --notes", p->n - PROBLEMS_MAX),
             "");
     if (*p->command)
-        document_answer_more(s->d, "to look closer", p->command);
+        document_answer_more(s->d, "look closer", p->command);
 }
 
 /* Where nothing is wrong: what is nearest to it. */

@@ -393,14 +393,16 @@ struct problems summary_problems(const struct scene *s)
 
 /* ---- what is not proven */
 
-/* "Memory, triad, 41 % of its limit" */
-static const char *low_text(const struct scene *s, const struct headline_run *at, const char *name)
+/* "triad DRAM, 41 % of its limit (31 % to 76 %)" */
+static const char *low_text(const struct scene *s, size_t i)
 {
-    const char *why = at->verdict.machine_changed;
+    const struct verdict *v = &scene_line(s, i)->verdict;
+    const char *why = v->machine_changed ? v->machine_changed : "";
+    const char *range = *v->range ? pool_text(s->pool, " (%s)", v->range) : "";
 
-    return pool_text(s->pool, "%s, %s of its limit%s%s", name,
-                     document_percent(s->pool, at->point->percent), why ? ": " : "",
-                     why ? scene_shortened(s, why) : "");
+    return pool_text(s->pool, "%s, %s of its limit%s%s%s", scene_name(s, i),
+                     document_percent(s->pool, scene_line(s, i)->point->percent), range,
+                     *why ? ": " : "", scene_shortened(s, why));
 }
 
 /* What looks slow or low: a single repetition, or an interval that is too wide, proves nothing. */
@@ -420,6 +422,6 @@ struct problems summary_suspects(const struct scene *s)
     for (size_t i = 0; i < s->h->n; i++)
         add_problem(s, &p, split_text(s, i));
     for (size_t i; (i = scene_next(s, is_low_undecided, told)) < s->h->n; told[i] = true)
-        add_problem(s, &p, low_text(s, scene_line(s, i), scene_name(s, i)));
+        add_problem(s, &p, low_text(s, i));
     return p;
 }

@@ -479,7 +479,7 @@ static const struct {
     /* what is proven comes before what may be lower, or may not */
     {{{.value = 50, .spread = 0.3}, {.values = {NULL, "read"}, .value = 55}},
      2,
-     "1 problem|read DRAM|55 %|looks slow: triad DRAM|50 %|--repeat",
+     "1 problem|read DRAM|55 %|looks slow: triad DRAM|50 % of its limit (|--repeat",
      "low|!undecided"},
     /* short launches have one interval together; a single one says that it has none */
     {{{.launches = 4, .status = "noisy", .noise = ROW_NOISE_FEW}},

@@ -24,6 +24,91 @@
 
 #define MOST_SAMPLES "20000000" /* that -D and -n keep: with what is made of them, 1 GB */
 
+/* Memory of a rail's GPU takes a rail. */
+static int need_rail(struct opts *o)
+{
+    static const char *const names[] = {"memory", "peer-memory"};
+
+    for (size_t i = 0; i < 2 && !opts_values(o, "rail")->n; i++) {
+        const struct opt_values *v = opts_values(o, names[i]);
+
+        for (size_t k = 0; k < v->n; k++)
+            if (!strcmp(v->texts[k], NET_MEMORY_RAIL)) {
+                snprintf(o->error, sizeof(o->error),
+                         "--%s rail is the memory of a rail's GPU: say which with --rail",
+                         names[i]);
+                return -EINVAL;
+            }
+    }
+    return 0;
+}
+
+/* perftest's and iperf3's users write the host alone, and know -D and -n. */
+static int choose_defaults(struct opts *o)
+{
+    bool is_set = opts_values(o, "duration")->given || opts_values(o, "iterations")->given;
+    int err = pair_defaults(o);
+
+    if (!err && opts_values(o, "duration")->given)
+        err = opts_default(o, "budget", opts_values(o, "duration")->texts[0]);
+    else if (!err && opts_values(o, "iterations")->given)
+        err = opts_default(o, "budget", "1h");
+    if (!err && is_set)
+        err = opts_default(o, "min-samples", "1000000000"); /* it never converges */
+    /* A latency of which nobody says how long or how often ends by our choice; else so many samples
+     * are kept as are asked for. */
+    if (!err && is_set)
+        err = opts_default(o, "max-samples", MOST_SAMPLES);
+    else if (!err && !opts_values(o, "max-samples")->given)
+        err = opts_set(o, "samples-chosen", "true");
+    if (!err && (opts_values(o, "host")->n || opts_values(o, "listen")->n))
+        err = opts_default(o, "transport", "tcp,rdma");
+    if (!err)
+        err = need_rail(o);
+    if (!err && !opts_values(o, "size")->given)
+        err = opts_set(o, "sizes-chosen", "true");
+    return err;
+}
+
+static int instead(struct opts *o, const struct bench_common *common, const volatile int *cancel)
+{
+    struct net_params params = {0};
+
+    (void)common;
+    if (opts_apply(o, o->tables[0], NULL, &params))
+        return EXIT_USAGE;
+    return net_peer_serve(&params, cancel);
+}
+
+/* Sizes that nobody chose: small ones for latency and rates, large ones for bandwidth. */
+static bool is_wanted(struct point *pt)
+{
+    const struct net_params *p = pt->params;
+
+    if (!p->sizes_chosen)
+        return true;
+    switch (p->pattern) {
+    case NET_BANDWIDTH:
+        return p->size >= 65536;
+    case NET_MESSAGE_RATE:
+        return p->size <= 64;
+    case NET_LATENCY:
+        return p->size == 8 || p->size == 1024 || p->size == 65536;
+    default:
+        return p->size == 8;
+    }
+}
+
+/* GPUs, too: whose memory RDMA devices may reach; and which of these is near which GPU. */
+static void list_backends(backend_say_fn *say, void *arg)
+{
+    wire_backends(say, arg);
+    gpus_say(say, arg);
+    rails_say(say, arg);
+}
+
+/* ---- Options ---- */
+
 static const char *const patterns[] = {"bandwidth", "latency", "rate", "loaded-latency", NULL};
 static const char *const ways[] = {"forward", "reverse", "both", NULL};
 static const char *const off_on[] = {"off", "on", NULL};
@@ -207,89 +292,6 @@ static const struct opt options[] = {
     {.name = "samples-chosen", OPT_OF(OPT_FLAG, OPT_HIDDEN, samples_chosen, NULL), .help = ""},
     {.name = NULL},
 };
-
-/* Memory of a rail's GPU takes a rail. */
-static int need_rail(struct opts *o)
-{
-    static const char *const names[] = {"memory", "peer-memory"};
-
-    for (size_t i = 0; i < 2 && !opts_values(o, "rail")->n; i++) {
-        const struct opt_values *v = opts_values(o, names[i]);
-
-        for (size_t k = 0; k < v->n; k++)
-            if (!strcmp(v->texts[k], NET_MEMORY_RAIL)) {
-                snprintf(o->error, sizeof(o->error),
-                         "--%s rail is the memory of a rail's GPU: say which with --rail",
-                         names[i]);
-                return -EINVAL;
-            }
-    }
-    return 0;
-}
-
-/* perftest's and iperf3's users write the host alone, and know -D and -n. */
-static int choose_defaults(struct opts *o)
-{
-    bool is_set = opts_values(o, "duration")->given || opts_values(o, "iterations")->given;
-    int err = pair_defaults(o);
-
-    if (!err && opts_values(o, "duration")->given)
-        err = opts_default(o, "budget", opts_values(o, "duration")->texts[0]);
-    else if (!err && opts_values(o, "iterations")->given)
-        err = opts_default(o, "budget", "1h");
-    if (!err && is_set)
-        err = opts_default(o, "min-samples", "1000000000"); /* it never converges */
-    /* A latency of which nobody says how long or how often ends by our choice; else so many samples
-     * are kept as are asked for. */
-    if (!err && is_set)
-        err = opts_default(o, "max-samples", MOST_SAMPLES);
-    else if (!err && !opts_values(o, "max-samples")->given)
-        err = opts_set(o, "samples-chosen", "true");
-    if (!err && (opts_values(o, "host")->n || opts_values(o, "listen")->n))
-        err = opts_default(o, "transport", "tcp,rdma");
-    if (!err)
-        err = need_rail(o);
-    if (!err && !opts_values(o, "size")->given)
-        err = opts_set(o, "sizes-chosen", "true");
-    return err;
-}
-
-static int instead(struct opts *o, const struct bench_common *common, const volatile int *cancel)
-{
-    struct net_params params = {0};
-
-    (void)common;
-    if (opts_apply(o, o->tables[0], NULL, &params))
-        return EXIT_USAGE;
-    return net_peer_serve(&params, cancel);
-}
-
-/* Sizes that nobody chose: small ones for latency and rates, large ones for bandwidth. */
-static bool is_wanted(struct point *pt)
-{
-    const struct net_params *p = pt->params;
-
-    if (!p->sizes_chosen)
-        return true;
-    switch (p->pattern) {
-    case NET_BANDWIDTH:
-        return p->size >= 65536;
-    case NET_MESSAGE_RATE:
-        return p->size <= 64;
-    case NET_LATENCY:
-        return p->size == 8 || p->size == 1024 || p->size == 65536;
-    default:
-        return p->size == 8;
-    }
-}
-
-/* GPUs, too: whose memory RDMA devices may reach; and which of these is near which GPU. */
-static void list_backends(backend_say_fn *say, void *arg)
-{
-    wire_backends(say, arg);
-    gpus_say(say, arg);
-    rails_say(say, arg);
-}
 
 const struct bench bench = {
     .name = "net",

@@ -30,7 +30,7 @@
  * benchmark. Measured, since guests hide the clock and a datasheet does not know the clock that
  * these units run at.
  *
- * The tables (ceiling_loops.c) hold one loop for each unit and type. The table of another
+ * The tables (ceiling.c) hold one loop for each unit and type. The table of another
  * architecture is empty. The fastest loop that this CPU can run counts.
  */
 

@@ -143,6 +143,13 @@ static int parse_node(const char *text, void *value, char *error, size_t len)
     return place_parse_word(text, words, value, error, len);
 }
 
+/* The host, a GPU, or NET_MEMORY_RAIL. */
+static int parse_memory(const char *text, void *value, char *error, size_t len)
+{
+    *(const char **)value = text;
+    return strcmp(text, NET_MEMORY_RAIL) != 0 ? place_read_device(text, value, error, len) : 0;
+}
+
 static const struct opt options[] = {
     PAIR_OPTIONS(MEET, "plumb-net", "a second process on this machine"),
     {.name = "transport",
@@ -204,12 +211,12 @@ static const struct opt options[] = {
      .left_by = "near",
      .help = "NUMA node of the peer's threads and buffers"},
     {.name = "memory",
-     OPT_READ(OPT_SWEPT, memory, "host", "host|cuda:N|rail", net_parse_memory),
+     OPT_READ(OPT_SWEPT, memory, "host", "host|cuda:N|rail", parse_memory),
      .expand = place_words,
      .scope = &by_rdma,
      .help = "memory of this end's buffers: the host's or a GPU's"},
     {.name = "peer-memory",
-     OPT_READ(OPT_SWEPT, peer_memory, "host", "host|cuda:N|rail", net_parse_memory),
+     OPT_READ(OPT_SWEPT, peer_memory, "host", "host|cuda:N|rail", parse_memory),
      .expand = place_words,
      .scope = &by_rdma,
      .help = "memory of the peer's buffers"},

@@ -137,7 +137,6 @@ void net_rows_limits(struct point *pt, const struct net_session *s)
     }
 }
 
-/* The series of a point: of these rates, or (n 0) of the directions as asked for. */
 static void net_rows_series(struct point *pt, struct net_session *s)
 {
     const struct net_params *p = pt->params;
@@ -358,12 +357,6 @@ int net_parse_devices(const char *text, void *value, char *error, size_t len)
         }
     }
     return 0;
-}
-
-int net_parse_memory(const char *text, void *value, char *error, size_t len)
-{
-    *(const char **)value = text;
-    return strcmp(text, NET_MEMORY_RAIL) != 0 ? place_read_device(text, value, error, len) : 0;
 }
 
 #define WINDOW_NS       20000000u   /* of a stream's sample */

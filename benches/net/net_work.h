@@ -35,8 +35,6 @@ struct net_params {
 
 /* For OPT_CUSTOM options; *value is the text: "eth0+eth1", none of them twice. */
 int net_parse_devices(const char *text, void *value, char *error, size_t len);
-/* The same: the host, a GPU, or NET_MEMORY_RAIL. */
-int net_parse_memory(const char *text, void *value, char *error, size_t len);
 
 /* Hooks of struct bench: a point. */
 void net_bench_close(struct point *ctx);

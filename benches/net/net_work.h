@@ -71,7 +71,7 @@ void net_peer_locals(const struct net_params *p, struct net_local *own, struct n
 
 struct net_windows { /* of a stream, the last rate of each sample: times of NET_QUANTITY */
     double *ns;
-    size_t n, capacity;
+    size_t n;
 };
 
 struct net_session { /* pt->bench_state: outlives the points */

@@ -9,8 +9,8 @@
  *   ops->run_times(c, n), ops->run_batch(c) or ops->run(c, call): own_run(), mpi_run() ...
  *
  * of its backend (core/collective), and the slowest rank's time is the sample. check() compares every
- * element of a result. Options and what they mean for a point: options.c; nccl-tests' dialect of
- * them: nccl_tests.c; models and communicators: point.c; rows: row_values.c, rows.c.
+ * element of a result. Options, and what they mean for a point, its calls and its members: options.c;
+ * nccl-tests' dialect of them: nccl_tests.c; rows: row_values.c, rows.c.
  */
 #include "benches/allreduce/work.h"
 

@@ -8,7 +8,8 @@
  *                direction
  *   with a GPU   gpu_copy.c: run(); gpu_copy_lane.c: queue_copy(), a copy of the driver's,
  *                queue_kernel(), threads of a GPU that copy, or queue_pages(), between two events of
- *                the GPU's or, where the host has to wait for each, by the host's clock
+ *                the GPU's or, where the host has to wait for each, by the host's clock; of
+ *                load-latency gpu_chain_run(), a chain of loads
  *
  * What arrived is compared whole, or in windows where it is large, outside of the time. copy_work.c
  * has what both share, gpu_copy_rules.c what can be asked, remote.c the GPU of another process.

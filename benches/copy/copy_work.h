@@ -23,7 +23,6 @@
     "source=" PLACES_OF_GPUS " destination=" PLACES_OF_GPUS " source!=@destination" more           \
     " | source=" COPY_ALL " destination=" COPY_ALL more
 #define AN_END(of, more) "source=" of more " | destination=" of more
-#define OF_HOST(more)    AN_END(PLACES_OF_HOST, more)
 
 /* memcpy is the host's, ce (copy engine) and sm (a kernel) a GPU's; auto: memcpy or ce, or sm where
  * it takes loads. */

@@ -40,13 +40,13 @@ static enum gpu_copy_how gpu_copy_how_of(const struct gpu_copy *c)
     return c->engine == COPY_SM ? GPU_COPY_KERNEL : GPU_COPY_ENGINE;
 }
 
-/* Lanes that this GPU runs; c->pairs or the lanes tell, as they are open or not. */
+/* Lanes that this GPU runs; the pairs or the lanes tell, as they are open or not. */
 static unsigned lanes_of(const struct gpu_copy *c, const struct gpu *gpu)
 {
     unsigned n = 0;
 
     for (unsigned g = 0; gpu_copy_pattern(c) && g < c->groups; g++)
-        n += gpu_copy_runner(c, c->pairs[g][0], c->pairs[g][1]) == gpu;
+        n += gpu_copy_runner(c, c->group[g].pair[0], c->group[g].pair[1]) == gpu;
     return n ? n : gpu_copy_peers(c) ? 1 : c->each;
 }
 
@@ -65,12 +65,12 @@ static int run_lanes(struct gpu_copy *c, uint64_t inner, uint64_t *ns)
 {
     unsigned n = c->each * c->groups;
     uint64_t each[GPU_COPY_LANES_MAX], span;
-    int err = gpu_copy_time_by_events(c->all, n, inner, &c->alone, each, &span);
+    int err = gpu_copy_time_by_events(c->all, n, inner, &c->times.alone, each, &span);
 
     if (err)
         return err;
     if (n > 1)
-        gpu_copy_level_add(&c->overlap, c->alone.overlap);
+        gpu_copy_level_add(&c->times.overlap, c->times.alone.overlap);
     ns[0] = c->groups > 1 ? span : each[0];
     if (c->each == 2) {
         ns[1] = each[1];
@@ -175,7 +175,7 @@ static struct gpu *blame(const struct gpu_copy *c)
                                           *said = NULL;
 
     for (unsigned g = 1; g < c->groups; g++)
-        all[g + 2] = c->others[g];
+        all[g + 2] = c->group[g].runner;
     for (unsigned i = 1; c->spread && i < c->spread->n; i++)
         all[i + 1] = c->spread->gpus[i];
     for (unsigned i = 0; i < GPU_COPY_GROUPS_MAX + 2; i++) {
@@ -237,7 +237,7 @@ static int enable_peers(struct point *pt, struct gpu_copy *c)
     c->peers_enabled = true;
     for (unsigned g = 0; !err && g < c->groups; g++)
         for (int end = 0; !err && end < 2; end++) {
-            struct gpu *own = c->pairs[g][end], *other = c->pairs[g][1 - end];
+            struct gpu *own = c->group[g].pair[end], *other = c->group[g].pair[1 - end];
             err = gpu_ops(own)->peer(own, other, true);
             if (!err)
                 continue;
@@ -252,8 +252,8 @@ static int enable_peers(struct point *pt, struct gpu_copy *c)
 static int alloc_side(struct point *pt, struct gpu_copy *c, unsigned g, int d, int end,
                       struct gpu_copy_memory *m)
 {
-    struct gpu *gpu = gpu_copy_peers(c) ? c->pairs[g][end]
-                      : g               ? c->others[g]
+    struct gpu *gpu = gpu_copy_peers(c) ? c->group[g].pair[end]
+                      : g               ? c->group[g].runner
                       : c->gpu[end]     ? c->gpu[end]
                                         : gpu_copy_main(c);
     bool remote = end == copy_peer_end(c->params);
@@ -282,7 +282,7 @@ static int open_lane(struct point *pt, struct gpu_copy *c, unsigned g, int d)
     int from = d, to = 1 - d;
     int err;
 
-    *l = (struct gpu_copy_lane){.gpu = g ? c->others[g] : runs(c, from),
+    *l = (struct gpu_copy_lane){.gpu = g ? c->group[g].runner : runs(c, from),
                                 .how = gpu_copy_how_of(c),
                                 .to_device = from == gpu_copy_host_end(c),
                                 .staged = gpu_copy_peers(c) && c->params->access == COPY_STAGED,
@@ -399,7 +399,7 @@ static int sample(struct point *pt, uint64_t inner, uint64_t *ns)
     err = run(c, inner, ns);
     if (err)
         return gpu_copy_failed(pt, c, err);
-    c->inner = inner;
+    c->times.inner = inner;
     return 0;
 }
 
@@ -488,7 +488,7 @@ static int evidence(struct point *pt)
     if (c->peer)
         gpu_copy_peer_evidence(pt, c);
     gpu_copy_node_evidence(pt, c);
-    double share = gpu_copy_level_median(&c->overlap);
+    double share = gpu_copy_level_median(&c->times.overlap);
     if (share < OVERLAP)
         point_reason(
             pt, 0,
@@ -514,7 +514,7 @@ static void teardown(struct point *pt)
     /* Copies after this one shall not find access that they did not ask for. */
     for (unsigned g = 0; c->peers_enabled && g < c->groups; g++)
         for (int end = 0; end < 2; end++)
-            gpu_ops(c->gpu[0])->peer(c->pairs[g][end], c->pairs[g][1 - end], false);
+            gpu_ops(c->gpu[0])->peer(c->group[g].pair[end], c->group[g].pair[1 - end], false);
     if (c->cpu >= 0)
         topo_unbind_self(point_topo(pt));
     free(c);

@@ -9,8 +9,8 @@
  *
  * What the benchmark copy does with a GPU at one end or both, one point: gpu_copy.c has the hooks,
  * gpu_copy_rules.c what is asked before, gpu_copy_lane.c what is timed (copies and chains of loads),
- * gpu_copy_memory.c the buffers and the node that they are on, gpu_copy_multicast.c one address for
- * all GPUs, gpu_copy_peer.c a GPU of another process.
+ * gpu_copy_memory.c the buffers and the node that they are on, gpu_copy_peer.c a GPU of another
+ * process.
  */
 #ifndef PLUMB_BENCHES_COPY_GPU_COPY_H
 #define PLUMB_BENCHES_COPY_GPU_COPY_H
@@ -162,6 +162,19 @@ struct gpu_copy_peer {
     char own_domain[64], limit_source[2][160]; /* of one direction, and of both */
 };
 
+/* A GPU that copies from or to the host, or a pair of GPUs; several copy at once. */
+struct gpu_copy_group {
+    struct gpu *runner;  /* of its copies; of group 0 only where it is a pair: gpu_copy_main() */
+    struct gpu *pair[2]; /* of two GPUs: source and destination */
+};
+
+struct gpu_copy_times {                 /* what the samples told */
+    uint64_t inner;                     /* of the last one */
+    struct gpu_copy_pace alone, beside; /* this GPU's lanes; with those of the other GPUs */
+    struct gpu_copy_level overlap;  /* of all lanes at once: the shortest time over the longest */
+    struct gpu_copy_level together; /* this GPU's rate with others, of its rate alone */
+};
+
 struct gpu_copy {
     const struct copy_params *params;
     enum copy_engine engine; /* neither is auto */
@@ -170,20 +183,14 @@ struct gpu_copy {
     struct gpu *gpu[2]; /* of the ends; NULL: the host's, or another process' */
     int cpu;            /* that calls; -1: not bound */
 
-    /* lanes[g * each + d]: direction d of group g, 0 being the point's own. A group is a GPU that
-     * copies from or to the host, or a pair of GPUs (--pattern). */
+    /* lanes[g * each + d]: direction d of group g, 0 being the point's own. */
     struct gpu_copy_lane lanes[GPU_COPY_LANES_MAX];
     struct gpu_copy_lane *all[GPU_COPY_LANES_MAX]; /* pointers to them, in the same order */
     unsigned each, groups;                         /* directions; groups that copy at once */
-    struct gpu *others[GPU_COPY_GROUPS_MAX];       /* which runs the copies of group g, from 1 */
-    struct gpu *pairs[GPU_COPY_GROUPS_MAX][2];     /* of two GPUs: source and destination, from 0 */
+    struct gpu_copy_group group[GPU_COPY_GROUPS_MAX];
     const char *end_address; /* of the one end of a pattern that only NVLinks leave, or "" */
     bool peers_enabled;
-
-    uint64_t inner;                     /* of the last sample */
-    struct gpu_copy_pace alone, beside; /* this GPU's lanes; with those of the other GPUs */
-    struct gpu_copy_level overlap;  /* of all lanes at once: the shortest time over the longest */
-    struct gpu_copy_level together; /* this GPU's rate with others, of its rate alone */
+    struct gpu_copy_times times;
 
     struct gpu_chain *chain;        /* --metric load-latency */
     struct gpu_copy_spread *spread; /* --handle multicast */
@@ -193,7 +200,7 @@ struct gpu_copy {
 /* The GPU that the point is about: it runs the copies forward. */
 struct gpu *gpu_copy_main(const struct gpu_copy *c);
 bool gpu_copy_peers(const struct gpu_copy *c); /* both ends are GPUs of this machine, two of them */
-/* Pairs of GPUs copy at once: c->pairs. */
+/* Each group is a pair of GPUs. */
 bool gpu_copy_pattern(const struct gpu_copy *c);
 /* Which GPU of two runs the copies from the first to the second. */
 struct gpu *gpu_copy_runner(const struct gpu_copy *c, struct gpu *from, struct gpu *to);
@@ -224,7 +231,7 @@ void gpu_copy_node_end(struct point *pt, const struct gpu_copy *c, unsigned g);
 /* Where the pages are, with a remark if that is another node than asked for. */
 void gpu_copy_node_evidence(struct point *pt, const struct gpu_copy *c);
 
-/* Together. Opens the other GPUs of --together, or the pairs of --pattern. */
+/* Together. Opens the other GPUs of --together, or the pairs of cuda:all. */
 int gpu_copy_open_others(struct point *pt, struct gpu_copy *c);
 void gpu_copy_together_series(struct point *pt, const struct gpu_copy *c);
 int gpu_copy_run_together(struct gpu_copy *c, uint64_t inner, uint64_t *ns);

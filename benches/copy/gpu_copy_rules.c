@@ -17,11 +17,11 @@
 static int add_gpu(struct point *pt, struct gpu_copy *c, unsigned index)
 {
     for (unsigned g = 0; g < c->groups; g++)
-        if (gpu_base(g ? c->others[g] : gpu_copy_main(c))->index == index)
+        if (gpu_base(g ? c->group[g].runner : gpu_copy_main(c))->index == index)
             return 0;
     if ((c->groups + 1) * c->each > GPU_COPY_LANES_MAX)
         return point_reason(pt, -EOPNOTSUPP, "over %u GPUs at once", c->groups);
-    int err = gpu_copy_open_gpu(pt, index, &c->others[c->groups]);
+    int err = gpu_copy_open_gpu(pt, index, &c->group[c->groups].runner);
     c->groups += !err;
     return err;
 }
@@ -57,11 +57,11 @@ static int add_pair(struct point *pt, struct gpu_copy *c, unsigned from, unsigne
 
     if (g == GPU_COPY_GROUPS_MAX)
         return point_reason(pt, -EOPNOTSUPP, "over %d pairs of GPUs at once", GPU_COPY_GROUPS_MAX);
-    if (!(err = gpu_copy_open_gpu(pt, from, &c->pairs[g][0])))
-        err = gpu_copy_open_gpu(pt, to, &c->pairs[g][1]);
+    if (!(err = gpu_copy_open_gpu(pt, from, &c->group[g].pair[0])))
+        err = gpu_copy_open_gpu(pt, to, &c->group[g].pair[1]);
     if (err)
         return err;
-    c->others[g] = gpu_copy_runner(c, c->pairs[g][0], c->pairs[g][1]);
+    c->group[g].runner = gpu_copy_runner(c, c->group[g].pair[0], c->group[g].pair[1]);
     c->groups += g > 0;
     return 0;
 }
@@ -74,8 +74,8 @@ static int find_end(struct gpu_copy *c, bool from_all, bool to_all)
 
     for (unsigned g = 0; !err && g < c->groups; g++) {
         struct gpu_link link = {0};
-        err = gpu_ops(c->gpu[0])->link(gpu_base(c->pairs[g][0])->index,
-                                       gpu_base(c->pairs[g][1])->index, &link);
+        err = gpu_ops(c->gpu[0])->link(gpu_base(c->group[g].pair[0])->index,
+                                       gpu_base(c->group[g].pair[1])->index, &link);
         native += link.atomics;
     }
     if (!err && from_all != to_all && (!native || native == c->groups))
@@ -106,8 +106,8 @@ int gpu_copy_open_others(struct point *pt, struct gpu_copy *c)
     int err = 0;
 
     if (gpu_copy_peers(c)) {
-        c->pairs[0][0] = c->gpu[0];
-        c->pairs[0][1] = c->gpu[1];
+        c->group[0].pair[0] = c->gpu[0];
+        c->group[0].pair[1] = c->gpu[1];
         if (c->params->handle == COPY_MULTICAST)
             return gpu_copy_spread_open(pt, c);
         return gpu_copy_pattern(c) ? add_pairs(pt, c) : 0;
@@ -155,22 +155,23 @@ int gpu_copy_run_together(struct gpu_copy *c, uint64_t inner, uint64_t *ns)
 {
     uint64_t each[GPU_COPY_GROUPS_MAX * 2], span;
     unsigned rows = c->each == 1 ? 1 : 3;
-    int err = gpu_copy_time_by_events(c->all, c->each, inner, &c->alone, each, &span);
+    int err = gpu_copy_time_by_events(c->all, c->each, inner, &c->times.alone, each, &span);
 
     if (err)
         return err;
     memcpy(ns, each, c->each * sizeof(*ns));
     if (rows == 3)
         ns[2] = span;
-    err = gpu_copy_time_by_events(c->all, c->each * c->groups, inner, &c->beside, each, &span);
+    err =
+        gpu_copy_time_by_events(c->all, c->each * c->groups, inner, &c->times.beside, each, &span);
     if (err)
         return err;
     memcpy(ns + rows, each, c->each * sizeof(*ns));
-    if (rows == 3 && (err = gpu_copy_span(c->all, 2, inner, &c->beside, &ns[rows + 2])))
+    if (rows == 3 && (err = gpu_copy_span(c->all, 2, inner, &c->times.beside, &ns[rows + 2])))
         return err;
     ns[2 * rows] = span;
-    gpu_copy_level_add(&c->overlap, c->beside.overlap);
-    gpu_copy_level_add(&c->together, (double)ns[0] / (double)ns[rows]);
+    gpu_copy_level_add(&c->times.overlap, c->times.beside.overlap);
+    gpu_copy_level_add(&c->times.together, (double)ns[0] / (double)ns[rows]);
     return 0;
 }
 
@@ -187,9 +188,9 @@ static int measure_pair(struct gpu_copy *c, unsigned g, double *kept)
     memcpy(lanes, c->all, each * sizeof(*lanes));
     memcpy(lanes + each, c->all + g * each, each * sizeof(*lanes));
     for (int i = 0; !err && i < PAIR_TRIES; i++) {
-        err = gpu_copy_time_by_events(lanes, each, c->inner, &alone_pace, alone, &span);
+        err = gpu_copy_time_by_events(lanes, each, c->times.inner, &alone_pace, alone, &span);
         if (!err)
-            err = gpu_copy_time_by_events(lanes, 2 * each, c->inner, &both_pace, both, &span);
+            err = gpu_copy_time_by_events(lanes, 2 * each, c->times.inner, &both_pace, both, &span);
         if (!err)
             gpu_copy_level_add(&level, (double)alone[0] / (double)both[0]);
     }
@@ -208,23 +209,23 @@ static int find_sharers(struct gpu_copy *c, char *text, size_t len)
         err = measure_pair(c, g, &kept);
         if (!err && kept < SHARED && at < len)
             at += (size_t)snprintf(text + at, len - at, "%s%s:%u (%.0f %%)", at ? ", " : "",
-                                   gpu_ops(c->others[g])->name, gpu_base(c->others[g])->index,
-                                   100 * kept);
+                                   gpu_ops(c->group[g].runner)->name,
+                                   gpu_base(c->group[g].runner)->index, 100 * kept);
     }
     return err;
 }
 
 int gpu_copy_together_verdict(struct point *pt, struct gpu_copy *c)
 {
-    double kept = gpu_copy_level_median(&c->together);
+    double kept = gpu_copy_level_median(&c->times.together);
     char sharers[160];
 
     if (c->groups < 2 || !(kept < SHARED))
         return 0;
     if (c->groups == 2)
-        return point_reason(pt, 0,
-                            "beside %s:%u this GPU keeps %.0f %% of its rate: they share a link",
-                            gpu_ops(c->others[1])->name, gpu_base(c->others[1])->index, 100 * kept);
+        return point_reason(
+            pt, 0, "beside %s:%u this GPU keeps %.0f %% of its rate: they share a link",
+            gpu_ops(c->group[1].runner)->name, gpu_base(c->group[1].runner)->index, 100 * kept);
     int err = find_sharers(c, sharers, sizeof(sharers));
     if (err)
         return gpu_copy_failed(pt, c, err);
@@ -245,9 +246,10 @@ int gpu_copy_together_verdict(struct point *pt, struct gpu_copy *c)
 
 /* ---- Which copies with a GPU there are, and what is said of those that there are not ---- */
 
-#define KEPT_FREE   ((uint64_t)64 << 20) /* of a GPU's memory, for the driver itself */
-#define PAGES       " memory=pageable,huge,hugetlb"
-#define NO_GPU_HERE PLACES_OF_HOST "," COPY_PEER
+#define KEPT_FREE     ((uint64_t)64 << 20) /* of a GPU's memory, for the driver itself */
+#define PAGES         " memory=pageable,huge,hugetlb"
+#define NO_GPU_HERE   PLACES_OF_HOST "," COPY_PEER
+#define OF_HOST(more) AN_END(PLACES_OF_HOST, more)
 
 static int refuse(struct point *pt, const char *why)
 {
@@ -340,7 +342,7 @@ void gpu_copy_resolve(struct point *pt, struct gpu_copy *c)
 
 static int refuse_pair(struct point *pt, const struct gpu_copy *c, unsigned g)
 {
-    unsigned from = gpu_base(c->pairs[g][0])->index, to = gpu_base(c->pairs[g][1])->index;
+    unsigned from = gpu_base(c->group[g].pair[0])->index, to = gpu_base(c->group[g].pair[1])->index;
     const struct gpu_ops *ops = gpu_ops(c->gpu[0]);
     struct gpu_link there = {0}, back = {0};
     int err = ops->link(from, to, &there);
@@ -420,7 +422,7 @@ static uint64_t ends_at(const struct gpu_copy *c, const struct gpu *gpu)
     if (c->spread) /* where it arrives, on each; and the source */
         return 1 + (gpu == c->gpu[0]);
     for (unsigned g = 0; g < c->groups; g++)
-        n += (c->pairs[g][0] == gpu) + (c->pairs[g][1] == gpu);
+        n += (c->group[g].pair[0] == gpu) + (c->group[g].pair[1] == gpu);
     return n;
 }
 
@@ -455,10 +457,10 @@ int gpu_copy_fits(struct point *pt, const struct gpu_copy *c)
         if (c->gpu[end])
             err = fits_in_gpu(pt, c, c->gpu[end]);
     for (unsigned g = 1; !err && g < c->groups; g++)
-        err = fits_in_gpu(pt, c, c->others[g]);
+        err = fits_in_gpu(pt, c, c->group[g].runner);
     for (unsigned g = 0; !err && gpu_copy_pattern(c) && g < c->groups; g++)
         for (int end = 0; !err && end < 2; end++)
-            err = fits_in_gpu(pt, c, c->pairs[g][end]);
+            err = fits_in_gpu(pt, c, c->group[g].pair[end]);
     for (unsigned i = 0; !err && c->spread && i < c->spread->n; i++)
         err = fits_in_gpu(pt, c, c->spread->gpus[i]);
     return err;

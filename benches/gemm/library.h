@@ -30,7 +30,7 @@
  * benchmark. Measured, since guests hide the clock and a datasheet does not know the clock that
  * these units run at.
  *
- * The tables (ceiling_loops.c) hold one loop for each unit and type. The table of another
+ * The tables (ceiling.c) hold one loop for each unit and type. The table of another
  * architecture is empty. The fastest loop that this CPU can run counts.
  */
 
@@ -202,9 +202,7 @@ int gemm_seek(const struct gemm_where *where, struct gemm_run *run, uint64_t bud
  * Pure: times come from the callbacks, and the same times give the same search.
  */
 
-#define GEMM_SEARCH_GAIN     0.005 /* what counts as a gain */
-#define GEMM_SEARCH_PATIENCE 24    /* shapes without one, after which it stops */
-#define GEMM_SEARCH_PRODUCTS 8     /* products that a try may need */
+#define GEMM_SEARCH_PATIENCE 24 /* shapes without one, after which it stops */
 
 struct gemm_search {
     /* Operations a ns of a shape. 0; -EOPNOTSUPP, -ENOMEM: it cannot be done, and is passed over;

@@ -21,9 +21,10 @@
 #define TRIES_MAX     512
 #define NEIGHBOURS    16 /* 6 by doubling, 6 by steps, 4 that fit the units */
 #define BUDGET_SHARES 8
+#define GAIN          0.005 /* what counts as a gain */
+#define TRY_PRODUCTS  8     /* that a try may need */
 
-static const struct search_policy uphill = {.gain = GEMM_SEARCH_GAIN,
-                                            .patience = GEMM_SEARCH_PATIENCE};
+static const struct search_policy uphill = {.gain = GAIN, .patience = GEMM_SEARCH_PATIENCE};
 
 /* Where the search is: the shapes that are next, squares first, and those that were thought of. */
 struct climb {
@@ -145,7 +146,7 @@ static bool next_shape(void *arg, unsigned i, const struct search_result *so_far
         s->seen[s->n_seen++] = *x;
         /* So that slow machines do not spend their time on one shape. */
         double rate = s->out->operations_per_ns,
-               ns = rate > 0 ? gemm_operations(x) * GEMM_SEARCH_PRODUCTS / rate : 0;
+               ns = rate > 0 ? gemm_operations(x) * TRY_PRODUCTS / rate : 0;
         if (ns <= (double)s->config->budget_ns / BUDGET_SHARES)
             return true;
         s->out->too_long++;
@@ -204,7 +205,7 @@ const char *gemm_search_text(const struct gemm_search_result *r, char *text, siz
     char why[64];
 
     if (r->stop == SEARCH_NO_GAIN)
-        snprintf(why, sizeof(why), "no gain over %g %% in the last %d", 100 * GEMM_SEARCH_GAIN,
+        snprintf(why, sizeof(why), "no gain over %g %% in the last %d", 100 * GAIN,
                  GEMM_SEARCH_PATIENCE);
     else
         snprintf(why, sizeof(why), "%s",
@@ -229,7 +230,7 @@ struct seek {
     char refusal[sizeof(((struct point *)0)->reason)]; /* of the last shape that could not be */
 };
 
-/* Operations a ns: the median of a few samples. GEMM_SEARCH_PRODUCTS where each is one product. */
+/* Operations a ns: the median of a few samples. TRY_PRODUCTS where each is one product. */
 static int quick_rate(const struct seek *s, const struct gemm_shape *shape, double *rate)
 {
     double each_ns[1 + SAMPLES];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* launch: what it costs to make a GPU do something, by the host's clock.
  *
- * Timed: sample() -> launch_once() -> the `once` of an operation, one call of the driver each: they are
- * the first functions of gpu_launch.c. */
+ * Timed: sample() -> launch_once(), or launch_many() of launch-rate -> the `once` of an operation: the
+ * first functions of gpu_launch.c, which call the driver. */
 #include <errno.h>
 #include <hwloc.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  *   host_memory.c  sample() -> arrays_time() -> a kernel of core/hw/host_kernels.h on each thread's
  *                  part; of latency chase_run(), a chain of loads
  *   gpu_memory.c   sample() -> gpu_variant_run() -> a kernel, or the driver's copy or set
- *   gpu_latency.c  sample() -> queue_chase()
+ *   gpu_latency.c  sample() -> gpu_chain_run() -> queue_chase() of core/hw/gpu_chain.c
  * What is here chooses the device, and has the options. */
 #include <errno.h>
 #include <stddef.h>

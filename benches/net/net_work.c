@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/hw/gpu_watch.h"
 #include "core/hw/machine.h"
 #include "core/hw/place.h"
@@ -137,7 +138,6 @@ void net_rows_limits(struct point *pt, const struct net_session *s)
     }
 }
 
-/* The series of a point: of these rates, or (n 0) of the directions as asked for. */
 static void net_rows_series(struct point *pt, struct net_session *s)
 {
     const struct net_params *p = pt->params;
@@ -360,12 +360,6 @@ int net_parse_devices(const char *text, void *value, char *error, size_t len)
     return 0;
 }
 
-int net_parse_memory(const char *text, void *value, char *error, size_t len)
-{
-    *(const char **)value = text;
-    return strcmp(text, NET_MEMORY_RAIL) != 0 ? place_read_device(text, value, error, len) : 0;
-}
-
 #define WINDOW_NS       20000000u   /* of a stream's sample */
 #define IDLE_NS         1000000000u /* how long the idle machines are watched */
 #define LATENCY_SAMPLES 10000       /* for a percentile to p99.9 */
@@ -582,7 +576,9 @@ int net_bench_setup(struct point *pt)
     if (is_latency(p) && pt->min_samples < LATENCY_SAMPLES)
         pt->min_samples = LATENCY_SAMPLES;
     s->begun = false;
-    s->samples = s->windows.n = 0;
+    s->samples = 0;
+    free(s->windows.ns);
+    s->windows = (struct net_windows){0};
     net_point_of(p, pt->common->seed, &s->point);
     if (s->point.connections)
         point_option(pt, "threads", "%u", s->point.threads);
@@ -617,20 +613,6 @@ int net_bench_begin(struct point *pt)
     return err ? point_reason(pt, err, "%s", net_lead_error(s->lead)) : 0;
 }
 
-static int windows_add(struct net_windows *w, uint64_t ns)
-{
-    if (w->n == w->capacity) {
-        size_t capacity = w->capacity ? 2 * w->capacity : 1024;
-        double *more = realloc(w->ns, capacity * sizeof(*more));
-        if (!more)
-            return -ENOMEM;
-        w->ns = more;
-        w->capacity = capacity;
-    }
-    w->ns[w->n++] = (double)ns;
-    return 0;
-}
-
 int net_bench_sample(struct point *pt, uint64_t inner, uint64_t *ns)
 {
     const struct net_params *p = pt->params;
@@ -646,7 +628,7 @@ int net_bench_sample(struct point *pt, uint64_t inner, uint64_t *ns)
         ns[0] = i ? ns[0] + one : one;
     }
     if (!s->point.ping && s->begun && !err)
-        err = windows_add(&s->windows, ns[pt->n_series - 1]);
+        *ARRAY_ADD(s->windows.ns, s->windows.n) = (double)ns[pt->n_series - 1];
     s->samples += s->begun;
     if (p->iterations && s->begun)
         pt->enough = (s->point.ping ? s->samples : net_lead_messages(s->lead)) >= p->iterations;

@@ -35,8 +35,6 @@ struct net_params {
 
 /* For OPT_CUSTOM options; *value is the text: "eth0+eth1", none of them twice. */
 int net_parse_devices(const char *text, void *value, char *error, size_t len);
-/* The same: the host, a GPU, or NET_MEMORY_RAIL. */
-int net_parse_memory(const char *text, void *value, char *error, size_t len);
 
 /* Hooks of struct bench: a point. */
 void net_bench_close(struct point *ctx);
@@ -73,7 +71,7 @@ void net_peer_locals(const struct net_params *p, struct net_local *own, struct n
 
 struct net_windows { /* of a stream, the last rate of each sample: times of NET_QUANTITY */
     double *ns;
-    size_t n, capacity;
+    size_t n;
 };
 
 struct net_session { /* pt->bench_state: outlives the points */

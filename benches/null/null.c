@@ -3,6 +3,8 @@
  * null: measures nothing. Its samples are drawn from a known distribution, so that the path from a
  * sample to a report can be tested against the truth, and so that the harness can be timed alone.
  * Its rows say origin=simulated.
+ *
+ * Timed: nothing, sample() -> disturbance() makes up the time.
  */
 #include "core/bench/bench.h"
 

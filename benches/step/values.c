@@ -173,8 +173,8 @@ static double block_median(const double *values, size_t n, size_t blocks, size_t
 /* Returns the median of the blocks' medians, which is the value of a figure that has them. f: NULL: none has. */
 static double add_blocks(struct figure *f, const double *values, size_t n)
 {
-    size_t blocks = n < VALUES_BLOCKS ? n : VALUES_BLOCKS;
-    double medians[VALUES_BLOCKS];
+    size_t blocks = n < FIGURE_VALUES_MAX ? n : FIGURE_VALUES_MAX;
+    double medians[FIGURE_VALUES_MAX];
 
     for (size_t i = 0; i < blocks; i++) {
         medians[i] = block_median(values, n, blocks, i);

@@ -21,8 +21,7 @@ struct step_params {
     double tflops, memory_rate, slow;
 };
 
-#define STEP_SAMPLES  2048
-#define VALUES_BLOCKS FIGURE_VALUES_MAX /* of samples: so many that a figure has an interval */
+#define STEP_SAMPLES 2048
 
 /* The shares of a step, in percent of its time, by sample since the warm-up. */
 struct step_shares {

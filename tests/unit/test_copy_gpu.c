@@ -265,7 +265,7 @@ static struct fixture *fixture(void)
                             .each = 1,
                             .groups = 1};
     f.other.base.index = 1;
-    f.c.others[1] = &f.other;
+    f.c.group[1].runner = &f.other;
     return &f;
 }
 
@@ -285,21 +285,21 @@ TEST(test_several_gpus_at_once)
     assert_int_equal(ns[0], 40960);
     assert_int_equal(ns[1], 81920);
     assert_int_equal(ns[2], 81920);
-    assert_true(gpu_copy_level_median(&f->c.overlap) == 1);
+    assert_true(gpu_copy_level_median(&f->c.times.overlap) == 1);
     assert_int_equal(gpu_copy_together_verdict(&f->pt, &f->c), 0);
     assert_true(strstr(f->pt.reason, "fake:1") && strstr(f->pt.reason, "50 %"));
-    f->c.together = (struct gpu_copy_level){0};
-    assert_true(isnan(gpu_copy_level_median(&f->c.together)));
-    gpu_copy_level_add(&f->c.together, 0.95);
+    f->c.times.together = (struct gpu_copy_level){0};
+    assert_true(isnan(gpu_copy_level_median(&f->c.times.together)));
+    gpu_copy_level_add(&f->c.times.together, 0.95);
     f->pt.reason[0] = 0;
     assert_int_equal(gpu_copy_together_verdict(&f->pt, &f->c), 0);
     assert_string_equal(f->pt.reason, "");
-    gpu_copy_level_add(&f->c.together, 3);
-    gpu_copy_level_add(&f->c.together, 1);
-    assert_true(gpu_copy_level_median(&f->c.together) == 1);
+    gpu_copy_level_add(&f->c.times.together, 3);
+    gpu_copy_level_add(&f->c.times.together, 1);
+    assert_true(gpu_copy_level_median(&f->c.times.together) == 1);
     for (int i = 0; i < 1000; i++)
-        gpu_copy_level_add(&f->c.together, 7);
-    assert_true(gpu_copy_level_median(&f->c.together) == 7);
+        gpu_copy_level_add(&f->c.times.together, 7);
+    assert_true(gpu_copy_level_median(&f->c.times.together) == 7);
     for (unsigned d = 0; d < 2; d++)
         gpu_copy_lane_close(&f->c.lanes[d]);
     assert_int_equal(f->gpu.opened + f->other.opened, 0);

@@ -157,13 +157,6 @@ void world_self(struct world_member *m)
     m->pid = getpid();
 }
 
-static int same_node(const struct world_member *a, const struct world_member *b)
-{
-    /* What is not known is nobody's: host names alone are often alike. */
-    return machine_same(a->machine, b->machine) && !strcmp(a->host, b->host) &&
-           a->network == b->network;
-}
-
 /* Node and rank on the machine of `m`, after those before it. Returns how many nodes there are
  * now. */
 static unsigned number_one(struct world_member *all, struct world_member *m, unsigned nodes)
@@ -173,7 +166,9 @@ static unsigned number_one(struct world_member *all, struct world_member *m, uns
     for (const struct world_member *o = all; o < m; o++) {
         if (machine_same(o->machine, m->machine))
             m->machine_rank++;
-        if (same_node(o, m)) {
+        /* What is not known is nobody's: host names alone are often alike. */
+        if (machine_same(o->machine, m->machine) && !strcmp(o->host, m->host) &&
+            o->network == m->network) {
             m->node = o->node;
             m->local++;
         }

@@ -170,20 +170,6 @@ void claims_add(struct collective_claims *claims, const struct collective_report
     }
 }
 
-/* When all are added. `elsewhere`: in the name of a device that does not carry them. Shared memory
- * is claimed where there is nothing else: then no device may have moved anything like it. */
-static void claims_settle(struct collective_claims *claims, bool elsewhere)
-{
-    uint32_t n = 0;
-
-    for (uint32_t i = 0; i < claims->n; i++)
-        if (claims->n == 1 || strcmp(claims->claims[i].device, SHARED) != 0)
-            claims->claims[n++] = claims->claims[i];
-    claims->n = n;
-    for (uint32_t i = 0; i < n && elsewhere; i++)
-        snprintf(claims->claims[i].device, sizeof(claims->claims[i].device), "%s", PATH_NOWHERE);
-}
-
 #define END(text) ((text)[sizeof(text) - 1] = 0)
 
 /* What a limit is made of is within what can be. */
@@ -375,7 +361,15 @@ static void claim(struct session *s, struct session_node *node, struct collectiv
     for (unsigned i = 0; i < s->n; i++)
         if (info(s, i)->node == at)
             claims_add(claims, &s->all[i].told);
-    claims_settle(claims, s->own.point.inject == COLLECTIVE_ELSEWHERE);
+    /* Shared memory is claimed where there is nothing else: then no device may have moved anything
+     * like it. */
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < claims->n; i++)
+        if (claims->n == 1 || strcmp(claims->claims[i].device, SHARED) != 0)
+            claims->claims[n++] = claims->claims[i];
+    claims->n = n;
+    for (uint32_t i = 0; i < n && s->own.point.inject == COLLECTIVE_ELSEWHERE; i++)
+        snprintf(claims->claims[i].device, sizeof(claims->claims[i].device), "%s", PATH_NOWHERE);
     claim_least(s, node, claims);
 }
 

@@ -356,18 +356,6 @@ static void add_pcie(struct joiner *j, const json_t *device)
                    "headers");
 }
 
-static void add_chip(struct joiner *j, const json_t *nic, const char *name)
-{
-    struct limit_key id = limits_pci_id(j, fact_name(nic, "pci"));
-    const char *entry = limits_device(j->l, "nic", id.text, NULL), *source, *unit;
-    double value;
-    if (!limits_is_whole(nic) || !entry)
-        return;
-    if (!limits_lookup(j->l, limits_key("%s.port_gbits_per_s", entry).text, &value, &unit, &source))
-        limits_add(j, limits_key("net.%s.chip_gbits_per_s", name), value, unit, "datasheet",
-                   "fastest port of any card with this chip (%s): %s", entry, source);
-}
-
 static void add_nic(struct joiner *j, const json_t *nic)
 {
     const char *name = limits_label(nic, "name");
@@ -382,7 +370,13 @@ static void add_nic(struct joiner *j, const json_t *nic)
         limits_add(j, limits_key("net.%s.tcp_gbits_per_s", name),
                    speed * framing_tcp_fraction(&(struct framing_tcp){.mtu = fact_whole(mtu)}),
                    "Gb/s", "sysfs", "payload of TCP over IPv4 at the link speed, MTU %d", mtu);
-    add_chip(j, nic, name);
+    struct limit_key id = limits_pci_id(j, fact_name(nic, "pci"));
+    const char *entry = limits_device(j->l, "nic", id.text, NULL), *source, *unit;
+    double value;
+    if (limits_is_whole(nic) && entry &&
+        !limits_lookup(j->l, limits_key("%s.port_gbits_per_s", entry).text, &value, &unit, &source))
+        limits_add(j, limits_key("net.%s.chip_gbits_per_s", name), value, unit, "datasheet",
+                   "fastest port of any card with this chip (%s): %s", entry, source);
 }
 
 // The kernel states InfiniBand's signalling rate below EDR: "56 Gb/sec (4X FDR)" carries 54.5, and

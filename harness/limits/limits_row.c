@@ -216,18 +216,6 @@ static struct row_limit find_limit(const struct subject *s, const struct bench_l
                                          : peer_link(s);
 }
 
-static void read_addresses(struct subject *s)
-{
-    const char *cell = table_text(s->rows, s->row, "address");
-    size_t n = strcspn(cell, "+");
-    bool two = cell[n] == '+';
-
-    if (n >= ADDRESS_BYTES || (two && strlen(cell + n + 1) >= ADDRESS_BYTES))
-        return;
-    snprintf(s->address[0], ADDRESS_BYTES, "%.*s", (int)n, cell);
-    snprintf(s->address[1], ADDRESS_BYTES, "%s", two ? cell + n + 1 : "");
-}
-
 /* The rule's share of the figure. A value above it that noise and rounding do not explain shows that
  * the whole figure is possible: true. */
 static bool raise_limit(const struct bench_limit *rule, double figure, double value,
@@ -268,7 +256,13 @@ int limits_row(const json_t *limits, double cores, const struct bench_limit *rul
     struct subject s = {.limits = limits, .rows = rows, .row = row, .cores = cores};
 
     s.simulated = !strcmp(table_text(rows, row, "origin"), "simulated");
-    read_addresses(&s);
+    const char *cell = table_text(rows, row, "address");
+    size_t n = strcspn(cell, "+");
+    const char *second = cell[n] == '+' ? cell + n + 1 : "";
+    if (n < ADDRESS_BYTES && strlen(second) < ADDRESS_BYTES) {
+        snprintf(s.address[0], ADDRESS_BYTES, "%.*s", (int)n, cell);
+        snprintf(s.address[1], ADDRESS_BYTES, "%s", second);
+    }
     for (const struct bench_limit *rule = rules; rule->where; rule++) {
         struct row_limit found = {0};
 

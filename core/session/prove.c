@@ -276,14 +276,6 @@ static const struct world_member *info(const struct session *s, unsigned member)
     return world_member(s->world, s->members[member]);
 }
 
-static bool has_node(const struct session *s, unsigned member)
-{
-    for (unsigned i = 0; i < s->n_nodes; i++)
-        if (info(s, s->nodes[i].member)->node == info(s, member)->node)
-            return true;
-    return false;
-}
-
 /* What the machine spends when nothing runs: of the rank that watched it. */
 static const struct collective_hello *idle_of(const struct session *s, unsigned member)
 {
@@ -310,7 +302,10 @@ static void find_nodes(struct session *s)
         const struct collective_account *a = &s->accounts[i];
         const struct collective_hello *idle = idle_of(s, i);
         struct session_node *node = &s->nodes[s->n_nodes];
-        if (has_node(s, i))
+        bool seen = false;
+        for (unsigned k = 0; k < s->n_nodes; k++)
+            seen |= info(s, s->nodes[k].member)->node == info(s, i)->node;
+        if (seen)
             continue;
         s->n_nodes++;
         *node = (struct session_node){.member = i, .proof = {.verdict = PATH_UNKNOWN}};

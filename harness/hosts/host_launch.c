@@ -312,15 +312,6 @@ static int look_at_all(struct work *w)
     return status;
 }
 
-static unsigned under_way(const struct work *w)
-{
-    unsigned n = 0;
-
-    for (unsigned i = 0; i < w->started; i++)
-        n += !w->states[i].there;
-    return n;
-}
-
 static const char *last_word(const struct end *e)
 {
     return *e->last ? e->last : "it ended without a word";
@@ -472,7 +463,10 @@ static int run(struct work *w)
 
         /* Where the listener leads and has ended, nobody is waited for. */
         while (!status && w->started < w->n && (w->lead > 0 || !end_is_over(&w->ends[0]))) {
-            if (under_way(w) < AT_ONCE)
+            unsigned under_way = 0;
+            for (unsigned i = 0; i < w->started; i++)
+                under_way += !w->states[i].there;
+            if (under_way < AT_ONCE)
                 status = start_end(w, w->started, port);
             else if (!(status = attend(w)))
                 status = look_at_all(w);

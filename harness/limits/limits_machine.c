@@ -129,16 +129,6 @@ static bool is_whole(const struct joiner *j, const json_t *gpu)
                                 : limits_is_whole(gpu);
 }
 
-static const char *find_entry(const struct joiner *j, const json_t *gpu)
-{
-    struct limit_key id = limits_pci_id(j, fact_name(gpu, "address"));
-    const char *entry;
-    if (!is_whole(j, gpu) || is_simulated(j, gpu))
-        return NULL;
-    entry = limits_device(j->l, "gpu", id.text, NULL);
-    return entry ? entry : limits_device(j->l, "gpu", NULL, fact_name(gpu, "name"));
-}
-
 // A row names its GPU by the PCI address, so each of its limits does.
 static void add_gpu_limit(const struct gpu_join *g, const char *name, double value,
                           const char *unit, const char *source, const char *detail)
@@ -283,11 +273,13 @@ static void limits_add_gpu_pair(struct joiner *j, const json_t *pair)
 static void limits_add_gpu(struct joiner *j, const json_t *gpu, size_t index)
 {
     double links = limits_number(gpu, "nvlink.gbytes_per_s");
-    struct gpu_join g = {.j = j,
-                         .gpu = gpu,
-                         .index = index,
-                         .entry = find_entry(j, gpu),
-                         .except = links > 0 ? "nvlink_gbytes_per_s" : NULL};
+    struct gpu_join g = {
+        .j = j, .gpu = gpu, .index = index, .except = links > 0 ? "nvlink_gbytes_per_s" : NULL};
+    struct limit_key id = limits_pci_id(j, fact_name(gpu, "address"));
+    if (is_whole(j, gpu) && !is_simulated(j, gpu)) {
+        g.entry = limits_device(j->l, "gpu", id.text, NULL);
+        g.entry = g.entry ? g.entry : limits_device(j->l, "gpu", NULL, fact_name(gpu, "name"));
+    }
     if (links > 0) {
         double active = limits_number(g.gpu, "nvlink.active");
         char detail[96];

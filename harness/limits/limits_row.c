@@ -143,17 +143,6 @@ static struct row_limit pair_links(const struct subject *s, const char *a, const
     return links.limit ? links : find_key(s, back);
 }
 
-static struct row_limit peer_link(const struct subject *s)
-{
-    struct row_limit links;
-
-    if (!*s->address[1])
-        return host_links(s);
-    links = pair_links(s, s->address[0], s->address[1]);
-    links.link = LIMIT_LINK_NVLINK;
-    return links.limit ? links : host_links(s);
-}
-
 /* What a GPU can exchange with the n of `all`, itself among them: by all of its NVLinks, but no more
  * than those that lead to the others. Links to GPUs outside of the group carry nothing. */
 static struct row_limit links_within(const struct subject *s, char all[][ADDRESS_BYTES], size_t n,
@@ -211,9 +200,13 @@ static struct row_limit find_limit(const struct subject *s, const struct bench_l
         return nvlink_group(s, rule);
     if (!*s->address[0])
         return (struct row_limit){0};
-    return rule->of == LIMIT_GPU         ? find_figures(s, rule)
-           : rule->of == LIMIT_HOST_LINK ? host_links(s)
-                                         : peer_link(s);
+    if (rule->of == LIMIT_GPU)
+        return find_figures(s, rule);
+    struct row_limit links = {0};
+    if (rule->of != LIMIT_HOST_LINK && *s->address[1])
+        links = pair_links(s, s->address[0], s->address[1]);
+    links.link = LIMIT_LINK_NVLINK;
+    return links.limit ? links : host_links(s);
 }
 
 /* The rule's share of the figure. A value above it that noise and rounding do not explain shows that

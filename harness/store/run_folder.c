@@ -282,15 +282,6 @@ static int tell_lost(struct run_folder *run, struct run_bench *b, const struct p
     return 0;
 }
 
-/* A benchmark whose launches all ended without a row has no file. */
-static bool has_rows(const struct plan_lines *launches, const char *bench)
-{
-    for (size_t i = 0; i < launches->n; i++)
-        if (!strcmp(launches->all[i].bench, bench) && launches->all[i].promised)
-            return true;
-    return false;
-}
-
 static int load_bench(struct run_folder *run, struct run_bench *b,
                       const struct plan_lines *launches, struct error e)
 {
@@ -298,7 +289,11 @@ static int load_bench(struct run_folder *run, struct run_bench *b,
     struct buffer text = {0};
     int err = 0, torn;
 
-    if (has_rows(launches, b->name) || !access(path, F_OK))
+    bool promised = false; /* a benchmark whose launches all ended without a row has no file */
+
+    for (size_t i = 0; i < launches->n; i++)
+        promised |= launches->all[i].promised && !strcmp(launches->all[i].bench, b->name);
+    if (promised || !access(path, F_OK))
         err = read_file(path, &text, e);
     if (!err)
         err = table_parse_tail(path, text.text ? text.text : "", text.size, &b->rows, &torn, e.text,

@@ -264,7 +264,8 @@ void rails_unused(const char *root, const struct rail *rails, unsigned n, char *
 
 /* ---- Those of this machine ---- */
 
-unsigned rails_here(struct gpus *gpus, struct rail rails[RAILS_MAX])
+/* It starts the GPUs' driver. */
+static unsigned rails_here(struct gpus *gpus, struct rail rails[RAILS_MAX])
 {
     const char *why;
     const struct gpu_ops *ops = gpus_module(gpus, &why);

@@ -500,22 +500,6 @@ static int end_capture(struct nccl_rank *r)
                : 0;
 }
 
-/* A graph for each GPU, all captured at once: NCCL's groups are of all ranks of the process. A capture
- * that was begun is ended, whatever failed. */
-static int make_graph(struct collective *c)
-{
-    struct nccl_state *s = c->state;
-    int err = each(c, capture);
-
-    if (!err)
-        err = queue_operations(c);
-    if (!err)
-        return each(c, end_capture);
-    for (unsigned i = 0; i < s->n_ranks; i++)
-        end_capture(&s->ranks[i]);
-    return err;
-}
-
 static int launch(struct nccl_rank *r)
 {
     int err = gpu_ops(r->gpu.gpu)->graph_launch(r->gpu.stream, r->graph);
@@ -610,8 +594,17 @@ static int nccl_join(struct collective *c, const struct collective_address *addr
     if (!err)
         err = barrier(c, true);
     nccl_log_check(&s->says);
-    if (!err && c->point->graphs)
-        err = make_graph(c);
+    if (err || !c->point->graphs)
+        return err;
+    /* A graph for each GPU, all captured at once: NCCL's groups are of all ranks of the process. A
+     * capture that was begun is ended, whatever failed. */
+    err = each(c, capture);
+    if (!err)
+        err = queue_operations(c);
+    if (!err)
+        return each(c, end_capture);
+    for (unsigned i = 0; i < s->n_ranks; i++)
+        end_capture(&s->ranks[i]);
     return err;
 }
 

@@ -341,17 +341,6 @@ static int exchange(const struct nccl_comm *comm, const struct nccl_call *call, 
     return worse(r, lib.ncclGroupEnd());
 }
 
-static int pass_on(const struct nccl_comm *comm, const struct nccl_call *call, void *stream)
-{
-    int to = (int)((comm->me + 1) % comm->n), from = (int)((comm->me + comm->n - 1) % comm->n);
-    int type = types[call->type];
-    int r = lib.ncclGroupStart();
-
-    r = worse(r, lib.ncclSend(call->input, call->count, type, to, comm->nccl, stream));
-    r = worse(r, lib.ncclRecv(call->result, call->count, type, from, comm->nccl, stream));
-    return worse(r, lib.ncclGroupEnd());
-}
-
 /* As nccl-tests has them before NCCL 2.28: the root's own block, too. */
 static int to_or_from_root(const struct nccl_comm *comm, const struct nccl_call *call,
                            size_t block_bytes, void *stream)
@@ -411,7 +400,12 @@ static int call_nccl(const struct nccl_comm *comm, const struct nccl_call *call,
         return exchange(comm, call, block * call->element_bytes, stream);
     default:
         *asked = "ncclSend and ncclRecv";
-        return pass_on(comm, call, stream);
+        int r = lib.ncclGroupStart();
+        r = worse(r, lib.ncclSend(call->input, call->count, types[call->type],
+                                  (int)((comm->me + 1) % comm->n), comm->nccl, stream));
+        r = worse(r, lib.ncclRecv(call->result, call->count, types[call->type],
+                                  (int)((comm->me + comm->n - 1) % comm->n), comm->nccl, stream));
+        return worse(r, lib.ncclGroupEnd());
     }
 }
 

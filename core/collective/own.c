@@ -50,21 +50,6 @@ static struct collective_flow *flow_of(struct collective_report *told, const cha
     return flow;
 }
 
-static void tell_flows(const struct collective *c, struct collective_report *told)
-{
-    const struct own *o = c->state;
-    const struct wire *f = o->wire;
-    uint32_t node = world_member(c->world, c->members[c->me])->node;
-
-    for (unsigned i = 0; i < f->n_links; i++) {
-        const struct wire_link *l = &f->links[i];
-        struct collective_flow *flow =
-            flow_of(told, l->device, world_member(c->world, l->peer)->node != node);
-        flow->out_bytes += (double)l->out.through;
-        flow->in_bytes += (double)l->in.through;
-    }
-}
-
 static int refuse(char *why, size_t len, const char *format, const char *a, const char *b)
 {
     snprintf(why, len, format, a, b);
@@ -131,7 +116,14 @@ static void own_tell(struct collective *c, struct collective_report *told)
              size);
     if (f->ops->describe)
         f->ops->describe(f, told->detail, sizeof(told->detail));
-    tell_flows(c, told);
+    uint32_t node = world_member(c->world, c->members[c->me])->node;
+    for (unsigned i = 0; i < f->n_links; i++) {
+        const struct wire_link *l = &f->links[i];
+        struct collective_flow *flow =
+            flow_of(told, l->device, world_member(c->world, l->peer)->node != node);
+        flow->out_bytes += (double)l->out.through;
+        flow->in_bytes += (double)l->in.through;
+    }
     if (f->ops->facts)
         told->n_facts = (uint32_t)f->ops->facts(f, told->facts);
     told->has_rail = f->ops->rail && !f->ops->rail(f, &told->rail);

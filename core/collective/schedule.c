@@ -388,17 +388,6 @@ static void make_halving_allreduce(struct maker *k)
     unfold(k, &c);
 }
 
-/* The sum of block b, made by this member for itself or for the one beyond: the last step of
- * halving. */
-static void reduce_block(struct maker *k, const struct core *c, unsigned peer, unsigned b)
-{
-    struct span to = span(c->work, b * k->block, k->block);
-
-    if (b == k->me && !k->in_place)
-        to = span(SPACE_RESULT, 0, k->block);
-    make_reduce(k, peer, to, c->space, b * k->block);
-}
-
 /* Out of place the result has room for one block: the rest is worked out in scratch. The last step
  * goes by blocks, so that this member's own goes to the result at once. */
 static void make_halving_reduce_scatter(struct maker *k)
@@ -420,8 +409,12 @@ static void make_halving_reduce_scatter(struct maker *k)
         unsigned other = c.me ^ 1, peer = member_of(&c, other);
         for (unsigned b = peer - (other < c.over); b <= peer; b++)
             make_send(k, peer, span(c.space, b * k->block, k->block));
+        /* for itself or for the one beyond */
         for (unsigned b = k->me - c.partner; b <= k->me; b++)
-            reduce_block(k, &c, peer, b);
+            make_reduce(k, peer,
+                        b == k->me && !k->in_place ? span(SPACE_RESULT, 0, k->block)
+                                                   : span(c.work, b * k->block, k->block),
+                        c.space, b * k->block);
     }
     if (c.partner)
         make_send(k, k->me - 1, span(c.work, (k->me - 1) * k->block, k->block));

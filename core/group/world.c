@@ -157,13 +157,6 @@ void world_self(struct world_member *m)
     m->pid = getpid();
 }
 
-static int same_node(const struct world_member *a, const struct world_member *b)
-{
-    /* What is not known is nobody's: host names alone are often alike. */
-    return machine_same(a->machine, b->machine) && !strcmp(a->host, b->host) &&
-           a->network == b->network;
-}
-
 /* Node and rank on the machine of `m`, after those before it. Returns how many nodes there are
  * now. */
 static unsigned number_one(struct world_member *all, struct world_member *m, unsigned nodes)
@@ -173,7 +166,9 @@ static unsigned number_one(struct world_member *all, struct world_member *m, uns
     for (const struct world_member *o = all; o < m; o++) {
         if (machine_same(o->machine, m->machine))
             m->machine_rank++;
-        if (same_node(o, m)) {
+        /* What is not known is nobody's: host names alone are often alike. */
+        if (machine_same(o->machine, m->machine) && !strcmp(o->host, m->host) &&
+            o->network == m->network) {
             m->node = o->node;
             m->local++;
         }
@@ -461,23 +456,6 @@ static int be_born(struct channel *to_parent, void *arg)
     return err ? err : b->fn(b->w, b->arg);
 }
 
-static int bear(struct world *w, unsigned rank, world_fn *fn, void *arg, char *error, size_t len)
-{
-    struct birth b = {.w = w, .rank = rank, .fn = fn, .arg = arg};
-    struct channel *c = NULL;
-    int err = channel_fork(&c, be_born, &b);
-
-    if (err)
-        return group_fail(
-            err, error, len, "cannot start rank %u of %u: %s%s", rank, w->size, strerror(-err),
-            err == -EAGAIN   ? " (a limit of processes: 'ulimit -u', or the container's)"
-            : err == -EMFILE ? " (a limit of open files: 'ulimit -n')"
-                             : "");
-    w->members[rank].pid = channel_child(c);
-    world_adopt(w, rank, c);
-    return 0;
-}
-
 int world_fork(struct world **world, unsigned size, world_fn *fn, void *arg, char *error,
                size_t len)
 {
@@ -497,8 +475,20 @@ int world_fork(struct world **world, unsigned size, world_fn *fn, void *arg, cha
     err = secret_random(w->key, sizeof(w->key));
     if (err)
         group_fail(err, error, len, "no random numbers: %s", strerror(-err));
-    for (unsigned i = 1; i < size && !err; i++)
-        err = bear(w, i, fn, arg, error, len);
+    for (unsigned i = 1; i < size && !err; i++) {
+        struct birth b = {.w = w, .rank = i, .fn = fn, .arg = arg};
+        struct channel *c = NULL;
+        err = channel_fork(&c, be_born, &b);
+        if (err) {
+            group_fail(err, error, len, "cannot start rank %u of %u: %s%s", i, size, strerror(-err),
+                       err == -EAGAIN   ? " (a limit of processes: 'ulimit -u', or the container's)"
+                       : err == -EMFILE ? " (a limit of open files: 'ulimit -n')"
+                                        : "");
+            break;
+        }
+        w->members[i].pid = channel_child(c);
+        world_adopt(w, i, c);
+    }
     for (unsigned i = 1; i < size && !err; i++) {
         uint32_t nodes = w->nodes;
         err = channel_send(w->channels[i], GO, &nodes, sizeof(nodes));

@@ -77,7 +77,7 @@ unsigned framing_packet_bytes(enum framing_rdma_kind kind)
     return LRH + BTH + ICRC + VCRC;
 }
 
-uint64_t framing_packets(uint64_t message, unsigned mtu)
+static uint64_t framing_packets(uint64_t message, unsigned mtu)
 {
     return message ? (message + mtu - 1) / mtu : 1;
 }

@@ -345,17 +345,6 @@ void gpu_timer_compare(struct gpu_timer *t, double device_ns, double host_ns)
     t->compared++;
 }
 
-static int queue_part(struct gpu_timer *t, gpu_queue_fn *queue, void *arg, uint64_t first,
-                      uint64_t n)
-{
-    const struct gpu_ops *ops = gpu_ops(t->gpu);
-    int err = ops->event_record(t->begin, t->stream);
-
-    for (uint64_t i = first; !err && i < first + n; i++)
-        err = queue(arg, t->stream, i);
-    return err ? err : ops->event_record(t->end, t->stream);
-}
-
 static int run_part(struct gpu_timer *t, gpu_queue_fn *queue, void *arg, uint64_t first, uint64_t n,
                     double *ns)
 {
@@ -364,7 +353,10 @@ static int run_part(struct gpu_timer *t, gpu_queue_fn *queue, void *arg, uint64_
 
     if (err)
         return err;
-    err = queue_part(t, queue, arg, first, n);
+    err = ops->event_record(t->begin, t->stream);
+    for (uint64_t i = first; !err && i < first + n; i++)
+        err = queue(arg, t->stream, i);
+    err = err ? err : ops->event_record(t->end, t->stream);
     uint64_t begin_ns = clock_now_ns();
     int released = ops->release(t->stream); /* also after an error: nothing may wait for ever */
     bool looked = !err && look(t);

@@ -423,16 +423,6 @@ static bool ask_reasons(const struct nvml *nvml, struct nvml_device *device, uns
     return known;
 }
 
-static double ask_celsius(const struct nvml *nvml, struct nvml_device *device)
-{
-    struct nvml_temperature new = {.version = NVML_VERSION(struct nvml_temperature, 1)};
-    unsigned old = 0;
-
-    if (NVML_ASK(nvml, temperature, device, &new))
-        return new.celsius;
-    return NVML_ASK(nvml, temperature_old, device, 0, &old) ? old : NAN;
-}
-
 /* fmin and fmax pass over NaN. */
 static void look_at_clocks(const struct nvml *nvml, struct nvml_device *device,
                            struct gpu_ledger *l)
@@ -452,12 +442,16 @@ static unsigned look_at(struct gpu_watch *watch, struct nvml_device *device, boo
 {
     const struct nvml *nvml = watch->nvml;
     struct gpu_ledger *l = &watch->ledger;
-    unsigned bits, milliwatts = 0;
+    struct nvml_temperature new = {.version = NVML_VERSION(struct nvml_temperature, 1)};
+    unsigned bits, milliwatts = 0, old = 0;
 
     *known = ask_reasons(nvml, device, &bits);
     if (!(bits & NVML_REASON_IDLE))
         look_at_clocks(nvml, device, l);
-    l->temperature_c = fmax(l->temperature_c, ask_celsius(nvml, device));
+    if (NVML_ASK(nvml, temperature, device, &new))
+        l->temperature_c = fmax(l->temperature_c, new.celsius);
+    else if (NVML_ASK(nvml, temperature_old, device, 0, &old))
+        l->temperature_c = fmax(l->temperature_c, old);
     if (NVML_ASK(nvml, power, device, &milliwatts))
         l->power_watts = fmax(l->power_watts, milliwatts / 1e3);
     return bits;

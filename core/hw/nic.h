@@ -260,8 +260,7 @@ enum framing_rdma_kind {
 
 /* What each packet takes beside its payload. */
 unsigned framing_packet_bytes(enum framing_rdma_kind kind);
-/* Packets of a message, and the line's bytes for all of it. message and mtu > 0. */
-uint64_t framing_packets(uint64_t message, unsigned mtu);
+/* The line's bytes for all of a message. message and mtu > 0. */
 uint64_t framing_message_bytes(enum framing_rdma_kind kind, enum rdma_verb verb, uint64_t message,
                                unsigned mtu, bool vlan);
 /* Payload's part of the line's bytes, 0 to 1; NaN without message or MTU. */

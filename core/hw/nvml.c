@@ -13,17 +13,9 @@
 
 #define LIBRARY "libnvidia-ml.so.1"
 
-static unsigned driver_of(const struct nvml *nvml)
-{
-    char version[96] = "";
-
-    return NVML_ASK(nvml, driver_version, version, sizeof(version))
-               ? (unsigned)strtoul(version, NULL, 10)
-               : 0;
-}
-
 static int start(struct nvml *nvml, char *why, size_t len)
 {
+    char version[96] = "";
     int status;
 
     nvml->library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
@@ -36,7 +28,8 @@ static int start(struct nvml *nvml, char *why, size_t len)
 #undef LOAD
     nvml->simulated = dlsym(nvml->library, "plumb_simulated") != NULL;
     status = nvml->init ? nvml->init() : -1;
-    nvml->driver = status ? 0 : driver_of(nvml);
+    if (!status && NVML_ASK(nvml, driver_version, version, sizeof(version)))
+        nvml->driver = (unsigned)strtoul(version, NULL, 10);
     if (status)
         snprintf(why, len, LIBRARY " does not start (NVML error %d%s)", status,
                  status == NVML_NO_DRIVER  ? ": the driver is not loaded"

@@ -216,16 +216,6 @@ static struct wire wire_of(const struct path_view *v, const struct path_device *
     return w;
 }
 
-static struct wires find_links(const struct path_view *v)
-{
-    struct wires w = {.v = v, .list = xcalloc(v->n, sizeof(*w.list))};
-
-    for (size_t i = 0; i < v->n; i++)
-        if (counts(&v->list[i]) && !port_on(v, &v->list[i]))
-            w.list[w.n++] = wire_of(v, &v->list[i]);
-    return w;
-}
-
 static double all_moved(const struct wires *w, int way)
 {
     double all = 0;
@@ -331,7 +321,10 @@ static void find_wires(const struct path_view *v, const double least[COUNTER_WAY
                  path_amount(path_sum(least)).text);
         return;
     }
-    struct wires w = find_links(v);
+    struct wires w = {.v = v, .list = xcalloc(v->n, sizeof(*w.list))};
+    for (size_t i = 0; i < v->n; i++)
+        if (counts(&v->list[i]) && !port_on(v, &v->list[i]))
+            w.list[w.n++] = wire_of(v, &v->list[i]);
     *lacking = !is_met(&w, least, &say);
     if (!*lacking) {
         find_sockets(v, least, wires);

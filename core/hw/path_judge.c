@@ -220,17 +220,6 @@ static enum path_verdict judge_claim(const struct path_view *v, size_t k, struct
     return verdict;
 }
 
-/* Of what kind the path of a proved claim is. */
-static unsigned carrier_of(const struct path_view *v, size_t k)
-{
-    if (path_is_none(&v->claims[k]))
-        return CARRIER_SHARED_MEMORY;
-    for (size_t i = 0; i < v->n; i++)
-        if (v->list[i].claim == (int)k)
-            return path_carrier(&v->list[i]);
-    return 0;
-}
-
 void path_judge(const struct path_view *v, struct path_proof *proof, bool *lacking)
 {
     struct path_words w = {proof->text, sizeof(proof->text), 0};
@@ -245,7 +234,10 @@ void path_judge(const struct path_view *v, struct path_proof *proof, bool *lacki
         if (is_worse(one, proof->verdict))
             proof->verdict = one;
         if (one == PATH_PROVED && !proof->carriers)
-            proof->carriers = carrier_of(v, k);
+            proof->carriers = path_is_none(&v->claims[k]) ? CARRIER_SHARED_MEMORY : 0;
+        for (size_t i = 0; i < v->n && one == PATH_PROVED && !proof->carriers; i++)
+            if (v->list[i].claim == (int)k)
+                proof->carriers = path_carrier(&v->list[i]);
     }
     if (!v->n_claims)
         path_say(&w, "nothing is claimed");

@@ -129,17 +129,6 @@ static bool is_better(const struct port *a, unsigned far_a, const struct port *b
     return a->rails != b->rails ? a->rails < b->rails : a->up && !b->up;
 }
 
-static unsigned nearest(const struct ports *ports, const char *address)
-{
-    unsigned least = distance("");
-
-    for (unsigned i = 0; i < ports->n; i++) {
-        unsigned far = distance(nic_way(ports->root, ports->all[i].name, address));
-        least = far < least ? far : least;
-    }
-    return least;
-}
-
 static void choose(struct ports *ports, struct rail *rail)
 {
     struct port *best = NULL;
@@ -224,7 +213,11 @@ unsigned rails_find(const char *root, const char (*addresses)[24], unsigned n_gp
         rails[i] = (struct rail){.gpu = n_gpus ? (int)i : -1, .way = "", .of = n};
         if (n_gpus)
             snprintf(rails[i].address, sizeof(rails[i].address), "%s", addresses[i]);
-        far[i] = nearest(&ports, rails[i].address);
+        far[i] = distance("");
+        for (unsigned k = 0; k < ports.n; k++) {
+            unsigned one = distance(nic_way(ports.root, ports.all[k].name, rails[i].address));
+            far[i] = one < far[i] ? one : far[i];
+        }
     }
     for (unsigned at = 0; at <= distance(""); at++)
         for (unsigned i = 0; i < n; i++)
@@ -271,7 +264,8 @@ void rails_unused(const char *root, const struct rail *rails, unsigned n, char *
 
 /* ---- Those of this machine ---- */
 
-unsigned rails_here(struct gpus *gpus, struct rail rails[RAILS_MAX])
+/* It starts the GPUs' driver. */
+static unsigned rails_here(struct gpus *gpus, struct rail rails[RAILS_MAX])
 {
     const char *why;
     const struct gpu_ops *ops = gpus_module(gpus, &why);

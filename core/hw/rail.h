@@ -47,9 +47,6 @@ unsigned rails_find(const char *root, const char (*addresses)[24], unsigned n_gp
  * "mlx5_an0:1 (Ethernet, 100 Gb/s)"; "": none. */
 void rails_unused(const char *root, const struct rail *rails, unsigned n, char *text, size_t len);
 
-/* This machine's, which starts the GPUs' driver. */
-unsigned rails_here(struct gpus *gpus, struct rail rails[RAILS_MAX]);
-
 /* Rail `number` of this machine. 0, or -ENODEV with *error: which there are. */
 int rail_get(struct gpus *gpus, unsigned number, struct rail *rail, char *error, size_t len);
 

@@ -95,17 +95,6 @@ static void end_at_once(int status, void *arg)
     _exit(status);
 }
 
-static void wait_a_while(struct helper *h)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    t.tv_nsec += LOOK_NS;
-    t.tv_sec += t.tv_nsec / 1000000000;
-    t.tv_nsec %= 1000000000;
-    pthread_cond_timedwait(&h->done, &h->lock, &t);
-}
-
 int helper_do(struct helper *h, int (*fn)(void *arg), void *arg, int (*look)(void *look_arg),
               void *look_arg)
 {
@@ -116,7 +105,12 @@ int helper_do(struct helper *h, int (*fn)(void *arg), void *arg, int (*look)(voi
     h->arg = arg;
     pthread_cond_signal(&h->asked);
     while (h->fn && !err) {
-        wait_a_while(h);
+        struct timespec t;
+        clock_gettime(CLOCK_MONOTONIC, &t);
+        t.tv_nsec += LOOK_NS;
+        t.tv_sec += t.tv_nsec / 1000000000;
+        t.tv_nsec %= 1000000000;
+        pthread_cond_timedwait(&h->done, &h->lock, &t);
         err = h->fn ? look(look_arg) : 0;
     }
     if (err) {

@@ -162,15 +162,6 @@ static bool sends_by(const struct collective_report *told, const char *device)
     return false;
 }
 
-/* A rank whose neighbours are all on its node tells what leads to them: that is no link between
- * nodes. */
-static bool leads_out(const struct collective_report *told)
-{
-    bool within = !strcmp(told->rail.name, "lo") || told->rail.protocol == NIC_MEMORY;
-
-    return told->has_rail && (!within || sends_by(told, told->rail.name));
-}
-
 struct who {
     const struct session *session;
     const struct world *world;
@@ -192,7 +183,11 @@ static void own_wire(const struct who *who, unsigned node, struct collective_wir
                 continue;
             if (flows)
                 room = add_flows(wire, told);
-            else if (leads_out(told))
+            /* A rank whose neighbours are all on its node tells what leads to them: that is no link
+             * between nodes. */
+            else if (told->has_rail &&
+                     ((strcmp(told->rail.name, "lo") && told->rail.protocol != NIC_MEMORY) ||
+                      sends_by(told, told->rail.name)))
                 room = add_rail(wire, &told->rail);
         }
     if (!room)

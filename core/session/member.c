@@ -68,19 +68,6 @@ static const struct world_member *info(const struct member *m, unsigned member)
     return world_member(m->world, m->members[member]);
 }
 
-/* Which machines and nodes the members are on, and whether this one stands for its own. */
-static void look_around(struct member *m)
-{
-    const struct world_member *own = info(m, m->c.me);
-
-    m->first_of_node = m->first_of_machine = true;
-    for (unsigned i = 0; i < m->c.me; i++) {
-        const struct world_member *o = info(m, i);
-        m->first_of_node &= o->node != own->node;
-        m->first_of_machine &= o->node != own->node && !machine_same(o->machine, own->machine);
-    }
-}
-
 static void prepare(struct member *m, const struct collective_order *order, const uint32_t *members)
 {
     m->open = true;
@@ -102,7 +89,13 @@ static void prepare(struct member *m, const struct collective_order *order, cons
                                .n_calls = order->n_calls,
                                .attend = attend,
                                .attend_arg = m};
-    look_around(m);
+    const struct world_member *own = info(m, m->c.me);
+    m->first_of_node = m->first_of_machine = true;
+    for (unsigned i = 0; i < m->c.me; i++) {
+        const struct world_member *o = info(m, i);
+        m->first_of_node &= o->node != own->node;
+        m->first_of_machine &= o->node != own->node && !machine_same(o->machine, own->machine);
+    }
 }
 
 static int find_backend(struct member *m)

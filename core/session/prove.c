@@ -170,20 +170,6 @@ void claims_add(struct collective_claims *claims, const struct collective_report
     }
 }
 
-/* When all are added. `elsewhere`: in the name of a device that does not carry them. Shared memory
- * is claimed where there is nothing else: then no device may have moved anything like it. */
-static void claims_settle(struct collective_claims *claims, bool elsewhere)
-{
-    uint32_t n = 0;
-
-    for (uint32_t i = 0; i < claims->n; i++)
-        if (claims->n == 1 || strcmp(claims->claims[i].device, SHARED) != 0)
-            claims->claims[n++] = claims->claims[i];
-    claims->n = n;
-    for (uint32_t i = 0; i < n && elsewhere; i++)
-        snprintf(claims->claims[i].device, sizeof(claims->claims[i].device), "%s", PATH_NOWHERE);
-}
-
 #define END(text) ((text)[sizeof(text) - 1] = 0)
 
 /* What a limit is made of is within what can be. */
@@ -290,14 +276,6 @@ static const struct world_member *info(const struct session *s, unsigned member)
     return world_member(s->world, s->members[member]);
 }
 
-static bool has_node(const struct session *s, unsigned member)
-{
-    for (unsigned i = 0; i < s->n_nodes; i++)
-        if (info(s, s->nodes[i].member)->node == info(s, member)->node)
-            return true;
-    return false;
-}
-
 /* What the machine spends when nothing runs: of the rank that watched it. */
 static const struct collective_hello *idle_of(const struct session *s, unsigned member)
 {
@@ -324,7 +302,10 @@ static void find_nodes(struct session *s)
         const struct collective_account *a = &s->accounts[i];
         const struct collective_hello *idle = idle_of(s, i);
         struct session_node *node = &s->nodes[s->n_nodes];
-        if (has_node(s, i))
+        bool seen = false;
+        for (unsigned k = 0; k < s->n_nodes; k++)
+            seen |= info(s, s->nodes[k].member)->node == info(s, i)->node;
+        if (seen)
             continue;
         s->n_nodes++;
         *node = (struct session_node){.member = i, .proof = {.verdict = PATH_UNKNOWN}};
@@ -375,7 +356,15 @@ static void claim(struct session *s, struct session_node *node, struct collectiv
     for (unsigned i = 0; i < s->n; i++)
         if (info(s, i)->node == at)
             claims_add(claims, &s->all[i].told);
-    claims_settle(claims, s->own.point.inject == COLLECTIVE_ELSEWHERE);
+    /* Shared memory is claimed where there is nothing else: then no device may have moved anything
+     * like it. */
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < claims->n; i++)
+        if (claims->n == 1 || strcmp(claims->claims[i].device, SHARED) != 0)
+            claims->claims[n++] = claims->claims[i];
+    claims->n = n;
+    for (uint32_t i = 0; i < n && s->own.point.inject == COLLECTIVE_ELSEWHERE; i++)
+        snprintf(claims->claims[i].device, sizeof(claims->claims[i].device), "%s", PATH_NOWHERE);
     claim_least(s, node, claims);
 }
 

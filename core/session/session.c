@@ -68,21 +68,15 @@ static bool same_machine(const struct session *s, unsigned a, unsigned b)
     return x->node == y->node || machine_same(x->machine, y->machine);
 }
 
-static bool is_first_of_machine(const struct session *s, unsigned rank)
-{
-    for (unsigned i = 0; i < rank; i++)
-        if (same_machine(s, i, rank))
-            return false;
-    return true;
-}
-
 static int greet(struct session *s, uint64_t idle_ns)
 {
     struct collective_hello *own = &s->ranks[0].hello;
     int err = 0;
 
     for (unsigned rank = 1; rank < s->size && !err; rank++) {
-        struct collective_hello hello = {.idle_ns = is_first_of_machine(s, rank) ? idle_ns : 0};
+        struct collective_hello hello = {.idle_ns = idle_ns};
+        for (unsigned i = 0; i < rank; i++) /* the first of its machine watches it */
+            hello.idle_ns = same_machine(s, i, rank) ? 0 : hello.idle_ns;
         err = talk_post(&s->talk, rank, COLLECTIVE_ASK_HELLO, &hello, sizeof(hello));
     }
     own->idle_ns = idle_ns;

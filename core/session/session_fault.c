@@ -249,15 +249,6 @@ static bool is_quiet(const struct talk_peer *p)
     return channel_quiet_ns(p->channel) >= QUIET_NS;
 }
 
-/* Those of which nothing is lost on the way here. */
-static bool is_there(const struct session *s, unsigned rank)
-{
-    const struct talk_peer *p = &s->talk.peers[rank];
-
-    return world_member(s->world, rank)->node != world_member(s->world, 0)->node && !p->gone &&
-           !p->silent && !is_quiet(p);
-}
-
 static void say_lost(struct session *s)
 {
     unsigned n = 0, others = 0;
@@ -266,18 +257,12 @@ static void say_lost(struct session *s)
         const struct talk_peer *p = &s->talk.peers[rank];
         if (is_lost(p) && n++ < NAMES)
             say(s, "%s%s", n > 1 ? "; " : "", p->error);
-        others += is_there(s, rank);
+        /* nothing is lost on the way here */
+        others += world_member(s->world, rank)->node != world_member(s->world, 0)->node &&
+                  !p->gone && !p->silent && !is_quiet(p);
     }
     if (others && any(s, is_cut_off)) /* so the link of this end is not to blame */
         say(s, "; ranks on other hosts answer");
-}
-
-/* Or is about to be: they are not found out all at once. */
-static bool seems_cut_off(struct session *s, unsigned rank)
-{
-    const struct talk_peer *p = &s->talk.peers[rank];
-
-    return p->gone || is_cut_off(p) ? is_cut_off(p) : is_quiet(p);
 }
 
 /* How many other nodes there are, wherever on them the ranks are; 0: of one of them a rank is
@@ -292,7 +277,9 @@ static unsigned nodes_cut_off(struct session *s)
         other = world_member(s->world, rank);
         if (other->node == own->node)
             continue;
-        if (!seems_cut_off(s, rank))
+        /* Or is about to be: they are not found out all at once. */
+        const struct talk_peer *p = &s->talk.peers[rank];
+        if (p->gone || is_cut_off(p) ? !is_cut_off(p) : !is_quiet(p))
             return 0;
     }
     return world_nodes(s->world) - 1;

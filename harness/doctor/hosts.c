@@ -108,18 +108,6 @@ static void look_at_fact(struct ward *w, const char *path)
     }
 }
 
-static void find_odd(struct ward *w)
-{
-    const char *path;
-    json_t *value;
-
-    if (w->n_answered < 3) /* of two, none is the odd one */
-        return;
-    for (size_t i = 0; i < w->n; i++)
-        json_object_foreach (w->all[i].facts, path, value)
-            look_at_fact(w, path);
-}
-
 /* ---- For people */
 
 static void print_odd(const struct ward *w)
@@ -230,7 +218,11 @@ int doctor_hosts(const struct hosts_options *options, bool as_json)
     if (err) {
         fprintf(stderr, "plumb doctor: %s\n", *error ? error : strerror(-err));
     } else {
-        find_odd(&w);
+        const char *path;
+        json_t *value;
+        for (size_t i = 0; i < w.n && w.n_answered >= 3; i++) /* of two, none is the odd one */
+            json_object_foreach (w.all[i].facts, path, value)
+                look_at_fact(&w, path);
         if (as_json) {
             doctor_put(ward_json(&w));
         } else {

@@ -296,25 +296,18 @@ static int measure_wakes(struct sleeper *s, bool with, double *value)
     return 0;
 }
 
-/* Two CPUs of different cores: a core whose other thread spins is never idle. 0 or -errno. */
-static int two_cores(unsigned cpus[2])
-{
-    struct topo *topo;
-    int err = topo_open(&topo);
-
-    if (err)
-        return err;
-    err = topo_cores(topo) < 2 ? -EOPNOTSUPP : topo_spread(topo, -1, 2, cpus);
-    topo_close(topo);
-    return err;
-}
-
 /* The caller wakes from another CPU, to which it is bound meanwhile. */
 static int idle_side(bool with, double *value, const char **why)
 {
     unsigned cpus[2];
     cpu_set_t before;
-    int err = two_cores(cpus);
+    struct topo *topo;
+    int err = topo_open(&topo);
+
+    if (!err) { /* of different cores: one whose other thread spins is never idle */
+        err = topo_cores(topo) < 2 ? -EOPNOTSUPP : topo_spread(topo, -1, 2, cpus);
+        topo_close(topo);
+    }
 
     if (err == -EOPNOTSUPP)
         *why = "the CPUs that it may use are threads of one core";

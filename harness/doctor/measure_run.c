@@ -97,17 +97,6 @@ static int take_value(struct measurement *m, const struct table *t, double *valu
     return 0;
 }
 
-/* Why the launch has no value: the reason of its first row that is not good. */
-static int take_reason(struct measurement *m, const struct launched *l, const struct table *t)
-{
-    bool skipped = l->record.state == LAUNCH_SKIP;
-
-    snprintf(m->reason, sizeof(m->reason), "%s", l->summary);
-    for (size_t row = 0; skipped && row < t->n_rows; row++)
-        snprintf(m->reason, sizeof(m->reason), "%s", table_text(t, row, "reason"));
-    return skipped ? -EOPNOTSUPP : -EIO;
-}
-
 static int read_rows(struct measurement *m, const struct launched *l, bool with, double *value)
 {
     struct buffer text = {0};
@@ -116,8 +105,14 @@ static int read_rows(struct measurement *m, const struct launched *l, bool with,
     buffer_text(&text, l->header);
     buffer_text(&text, l->rows);
     int err = table_parse(m->bench->name, text.text, text.size, &t, m->reason, sizeof(m->reason));
-    if (!err)
-        err = l->record.state == LAUNCH_DONE ? take_value(m, &t, value) : take_reason(m, l, &t);
+    if (!err && l->record.state == LAUNCH_DONE) {
+        err = take_value(m, &t, value);
+    } else if (!err) { /* why it has no value: the reason of its row */
+        bool skipped = l->record.state == LAUNCH_SKIP;
+        err = skipped ? -EOPNOTSUPP : -EIO;
+        snprintf(m->reason, sizeof(m->reason), "%s",
+                 skipped && t.n_rows ? table_text(&t, t.n_rows - 1, "reason") : l->summary);
+    }
     if (!err && with && m->cause->counts) {
         for (size_t row = 0; row < t.n_rows; row++)
             if (!strcmp(table_text(&t, row, "metric"), m->cause->counts))

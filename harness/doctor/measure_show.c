@@ -7,18 +7,6 @@
 #include "harness/doctor/doctor.h"
 #include "harness/doctor/measure.h"
 
-static const char *unknown_text(const struct measurement *m, char *text, size_t len)
-{
-    if (*m->reason)
-        snprintf(text, len, "%s: %s", m->state == MEASURE_SKIPPED ? "skipped" : "failed",
-                 m->reason);
-    else if (m->state == MEASURE_TODO)
-        snprintf(text, len, "not measured: interrupted");
-    else
-        snprintf(text, len, "not known: too few turns for an interval (%zu)", m->n_turns);
-    return text;
-}
-
 /* By what it grows, or falls: "12 % more", "19 % less", "5.6 times". */
 static const char *growth_text(double growth, char text[64])
 {
@@ -39,8 +27,16 @@ static const char *measure_text(const struct measurement *m, char *text, size_t 
     char from[64], to[64];
     double low, high;
 
-    if (!measure_share(m, &low, &high))
-        return unknown_text(m, text, len);
+    if (!measure_share(m, &low, &high)) {
+        if (*m->reason)
+            snprintf(text, len, "%s: %s", m->state == MEASURE_SKIPPED ? "skipped" : "failed",
+                     m->reason);
+        else if (m->state == MEASURE_TODO)
+            snprintf(text, len, "not measured: interrupted");
+        else
+            snprintf(text, len, "not known: too few turns for an interval (%zu)", m->n_turns);
+        return text;
+    }
     /* How much the figure grows. */
     double least = m->more_is_better ? -high : low, most = m->more_is_better ? -low : high;
 

@@ -41,20 +41,6 @@ static bool judge_topology(struct exam *x)
  * let translated packets pass (DirectTrans), it goes by the switch; else by the root. */
 #define CAN_PASS "GPUs and it reach each other by the root, and not by their switch"
 
-/* As the guest sees it, with root. Its tree is made up, and a hypervisor may hide the services: what
- * shares a switch with what, and what its ports let pass, the host sees. */
-static void judge_in_guest(struct exam *x, const json_t *adapter)
-{
-    const json_t *services = exam_fact(x, adapter, "translation_services");
-
-    if (json_is_true(services))
-        exam_unknown(x, "it keeps translations; whether the host's ports let them pass is the "
-                        "host's to see");
-    else if (services)
-        exam_unknown(x, "ATS is off or hidden here; whether GPUs and it share a switch is the "
-                        "host's to see");
-}
-
 static bool is_lent(const json_t *device)
 {
     return fact_is(device, "driver", "vfio-pci");
@@ -108,9 +94,16 @@ static bool does_rdma(const struct exam *x, const json_t *device)
 
 static bool translation_of(struct exam *x, const json_t *device)
 {
-    if (exam_guest(x) && is_given(device) && count_gpus(x) && does_rdma(x, device))
-        judge_in_guest(x, device);
-    else if (exam_metal(x) && is_lent(device) && has_lent_gpu(x, exam_judged(x)))
+    if (exam_guest(x) && is_given(device) && count_gpus(x) && does_rdma(x, device)) {
+        /* With root. Its tree is made up, and a hypervisor may hide the services. */
+        const json_t *services = exam_fact(x, device, "translation_services");
+        if (services)
+            exam_unknown(x, json_is_true(services)
+                                ? "it keeps translations; whether the host's ports let them pass "
+                                  "is the host's to see"
+                                : "ATS is off or hidden here; whether GPUs and it share a switch "
+                                  "is the host's to see");
+    } else if (exam_metal(x) && is_lent(device) && has_lent_gpu(x, exam_judged(x)))
         return judge_on_host(x, device);
     return false;
 }

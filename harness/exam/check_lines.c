@@ -98,15 +98,6 @@ static bool is_much(const struct pauses *p, double count, double seconds)
                     : count >= PAUSES_LEAST && count >= PAUSES_PER_S * seconds;
 }
 
-/* Too much, and for so short a time, or of such a driver, not yet a finding. */
-static bool is_brief(const json_t *nic, const struct pauses *p, double count, double seconds)
-{
-    if (!p->timed)
-        return false;
-    return (seconds < LONG_SECONDS && count <= PAUSED_AT_ONCE * seconds) ||
-           (seconds < COPIED_SECONDS && fact_is(nic, "driver", "bnxt_en"));
-}
-
 /* Between the readings; or since a boot of today; else few in an hour, or not known when. */
 static void date_pauses(struct exam *x, const json_t *nic, const char *key, struct pauses *p)
 {
@@ -120,7 +111,10 @@ static void date_pauses(struct exam *x, const json_t *nic, const char *key, stru
     p->per = uptime;
     p->when = EXAM_UNDATED;
     if (known && is_much(p, unit * grown, watched)) {
-        p->brief = is_brief(nic, p, unit * grown, watched);
+        /* Too much, and for so short a time, or of such a driver, not yet a finding. */
+        p->brief =
+            p->timed && ((watched < LONG_SECONDS && unit * grown <= PAUSED_AT_ONCE * watched) ||
+                         (watched < COPIED_SECONDS && fact_is(nic, "driver", "bnxt_en")));
         p->when = p->brief ? EXAM_UNDATED : EXAM_NOW;
         p->count = unit * grown;
         p->per = watched;

@@ -28,16 +28,6 @@ static double payload_share(const struct exam *x, double mtu)
     return framing_tcp_fraction(&f);
 }
 
-/* The MTU that the interface should have at least. */
-static double wanted_mtu(struct exam *x, const json_t *nic)
-{
-    double most = exam_value(x, nic, "max_mtu", JUMBO), gbits = exam_nic_speed(x, nic);
-
-    if (most < STANDARD)
-        return most;
-    return most >= JUMBO && gbits >= JUMBO_GBITS_PER_S ? JUMBO : STANDARD;
-}
-
 /* Interfaces whose line is the machine's own. Tunnels, and pairs to containers, leave room for
  * headers of others; what a hypervisor's network leaves to its guests is not theirs to raise. False,
  * too, where what the interface is was not recorded, with an unknown. */
@@ -58,7 +48,7 @@ static bool is_overlay(struct exam *x, const json_t *nic)
 
 static bool mtu_of(struct exam *x, const json_t *nic)
 {
-    double mtu, now, best, wanted;
+    double mtu, now, best, wanted, most, gbits;
 
     if (is_overlay(x, nic)) {
         exam_found(x,
@@ -70,7 +60,11 @@ static bool mtu_of(struct exam *x, const json_t *nic)
     }
     if (!has_frames(x, nic) || !exam_number(x, nic, "mtu", &mtu))
         return false;
-    wanted = wanted_mtu(x, nic);
+    most = exam_value(x, nic, "max_mtu", JUMBO);
+    gbits = exam_nic_speed(x, nic);
+    wanted = most < STANDARD                               ? most
+             : most >= JUMBO && gbits >= JUMBO_GBITS_PER_S ? JUMBO
+                                                           : STANDARD;
     if (mtu >= wanted || mtu >= JUMBO_LEAST)
         return true;
     if (fact_is(nic, "nature", "sriov-vf"))
@@ -215,20 +209,12 @@ static bool has_cable(const json_t *nic)
 /* One core takes in what a slower line brings. */
 #define ONE_CPU_GBITS_PER_S 10
 
-/* Is one of the nodes the interface's own, or another of its socket? */
-static bool has_near(const struct exam *x, const json_t *nodes, double own)
-{
-    FACT_EACH (nodes, one)
-        if (exam_near(x, own, json_number_value(one)))
-            return true;
-    return false;
-}
-
 static bool interrupts_of(struct exam *x, const json_t *nic)
 {
     double gbits = exam_nic_speed(x, nic), queues, node, threads;
     const json_t *nodes;
     const char *cpus;
+    bool near = false;
 
     if (gbits > 0 && gbits < ONE_CPU_GBITS_PER_S)
         return exam_not_applicable(x, "one CPU is enough for %.4g Gb/s", gbits);
@@ -239,9 +225,11 @@ static bool interrupts_of(struct exam *x, const json_t *nic)
     node = exam_value(x, nic, "numa_node", -1);
     nodes = exam_get(x, nic, "interrupts.numa_nodes");
     threads = exam_value(x, NULL, "cpu.threads", 2);
+    FACT_EACH (nodes, one) /* the interface's own, or another of its socket */
+        near |= exam_near(x, node, json_number_value(one));
     if (queues > 1 && threads > 1 && *cpus && !strpbrk(cpus, ",-"))
         exam_found(x, "the interrupts of all its %.0f queues go to CPU %s", queues, cpus);
-    else if (node >= 0 && json_array_size(nodes) && !has_near(x, nodes, node))
+    else if (node >= 0 && json_array_size(nodes) && !near)
         exam_found(x, "its interrupts go to CPUs %s, and none is near its NUMA node %.0f", cpus,
                    node);
     return true;

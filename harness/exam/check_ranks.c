@@ -7,15 +7,6 @@
 
 /* ---- The GPU of a rank */
 
-static size_t count_shown(const struct exam *x)
-{
-    size_t n = 0;
-
-    FACT_EACH (exam_peek(x, "gpus.devices"), gpu)
-        n += *fact_name(gpu, "cuda") != '\0';
-    return n;
-}
-
 static const json_t *numbered_gpu(const struct exam *x, size_t index)
 {
     FACT_EACH (exam_peek(x, "gpus.devices"), gpu)
@@ -47,8 +38,10 @@ static size_t read_visible(const char *list, size_t *numbers)
 static const json_t *gpu_of(struct exam *x, size_t local)
 {
     const char *visible = fact_name(exam_get(x, NULL, "rank"), "visible_devices");
-    size_t numbers[VISIBLE_MAX], n = read_visible(visible, numbers), shown = count_shown(x);
+    size_t numbers[VISIBLE_MAX], n = read_visible(visible, numbers), shown = 0;
 
+    FACT_EACH (exam_peek(x, "gpus.devices"), gpu)
+        shown += *fact_name(gpu, "cuda") != '\0';
     if (shown) /* CUDA was asked */
         return fact_one_of(exam_peek(x, "gpus.devices"), "cuda",
                            exam_format(x, "cuda:%zu", local % shown));
@@ -57,20 +50,11 @@ static const json_t *gpu_of(struct exam *x, size_t local)
     return numbered_gpu(x, local % exam_nvidia_gpus(x));
 }
 
-/* Is one of these CPUs on the node, or on another of its socket? */
-static bool is_near(const struct exam *x, double own, const char *cpus)
-{
-    FACT_EACH (exam_peek(x, "numa.nodes"), node)
-        if (exam_near(x, own, fact_number(node, "node", -1)) &&
-            fact_common(fact_name(node, "cpus"), cpus))
-            return true;
-    return false;
-}
-
 static bool judge_gpu(struct exam *x, size_t local, const char *cpus)
 {
     const json_t *gpu = gpu_of(x, local);
     const char *address;
+    bool near = false;
     double node;
 
     if (!gpu)
@@ -80,7 +64,10 @@ static bool judge_gpu(struct exam *x, size_t local, const char *cpus)
         return false;
     if (node < 0)
         return exam_unknown(x, "no NUMA node is given for GPU %s", address);
-    if (!is_near(x, node, cpus)) {
+    FACT_EACH (exam_peek(x, "numa.nodes"), one) /* the node, or another of its socket */
+        near |= exam_near(x, node, fact_number(one, "node", -1)) &&
+                fact_common(fact_name(one, "cpus"), cpus);
+    if (!near) {
         exam_found(x, "local rank %zu runs on CPUs %s, far from GPU %s on NUMA node %.0f", local,
                    cpus, address, node);
         exam_remedy(x,

@@ -595,18 +595,6 @@ static void judge_one(struct exam *x, const json_t *one, const char *subject)
         add(x, EXAM_FINE);
 }
 
-static void judge_ports(struct exam *x, const json_t *device)
-{
-    const char *name = fact_name(device, "name");
-
-    x->subject = name;
-    if (x->check->each == EXAM_KNOWN_PORTS && !exam_fact(x, device, "ports"))
-        return;
-    x->adapter = device;
-    FACT_EACH (json_object_get(device, "ports"), port)
-        judge_one(x, port, exam_format(x, "%s:%.0f", name, fact_number(port, "port", 0)));
-}
-
 static void judge_each(struct exam *x)
 {
     static const char *const lists[] = {
@@ -619,9 +607,14 @@ static void judge_each(struct exam *x)
     FACT_EACH (list, one) {
         const char *address = fact_name(one, "address"), *name = fact_name(one, "name");
 
-        if (each == EXAM_PORTS || each == EXAM_KNOWN_PORTS)
-            judge_ports(x, one);
-        else if (each != EXAM_NVIDIA || fact_is(one, "driver", "nvidia"))
+        if (each == EXAM_PORTS || each == EXAM_KNOWN_PORTS) {
+            x->subject = name;
+            if (each == EXAM_KNOWN_PORTS && !exam_fact(x, one, "ports"))
+                continue;
+            x->adapter = one;
+            FACT_EACH (json_object_get(one, "ports"), port)
+                judge_one(x, port, exam_format(x, "%s:%.0f", name, fact_number(port, "port", 0)));
+        } else if (each != EXAM_NVIDIA || fact_is(one, "driver", "nvidia"))
             judge_one(x, one, *address ? address : *name ? name : "?");
     }
 }

@@ -207,7 +207,9 @@ static double measured_ranks(const struct part_law *law, double least, bool up)
     return best;
 }
 
-double parts_crowding(const struct part_law *messages, double from, double to)
+/* How much longer a message takes if `to` ranks send at once, in place of `from`: of measured times
+ * at the largest vector that both have. NaN: `to` or more ranks were not measured. */
+static double parts_crowding(const struct part_law *messages, double from, double to)
 {
     double few = measured_ranks(messages, from, false), many = measured_ranks(messages, to, true);
     double most = 0, longer = NAN;

@@ -234,10 +234,6 @@ int forecast_point(const struct forecast *f, double ranks, struct forecast_point
 /* Bytes of a rank's device; NaN: not known. */
 double forecast_memory(const struct forecast *f);
 
-/* How much longer a message takes if `to` ranks send at once, in place of `from`: of measured times
- * at the largest vector that both have. NaN: `to` or more ranks were not measured. */
-double parts_crowding(const struct part_law *messages, double from, double to);
-
 /* Why a measured step is not held against a forecast. */
 enum check_left {
     CHECK_MADE,

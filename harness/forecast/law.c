@@ -135,17 +135,6 @@ static struct law_value refuse_shape(const struct law *law, struct window w, con
                         : refuse(v, LAW_POINT, v.at_ranks);
 }
 
-/* By how much a way whose messages grow with log2 n would be faster, beyond what was measured. */
-static double saved_us(const struct fit *fit, const struct law_value *v, double ranks)
-{
-    struct fit_terms far, near;
-
-    if (!(v->doublings > 0) || !fit_terms(fit->terms, ranks, &far) ||
-        !fit_terms(fit->terms, v->most_ranks, &near))
-        return 0;
-    return fmax(0, far.messages - near.messages - 2 * v->doublings) * fit->a_us;
-}
-
 static void take_interval(const struct law *law, const struct fit *fit, double ranks, double bytes,
                           const struct held *held, struct law_value *v)
 {
@@ -159,9 +148,16 @@ static void take_interval(const struct law *law, const struct fit *fit, double r
     bool beyond = crowd > v->most_ranks || (law->core_other && crowd > 2);
     double core = beyond && !law->core_known ? LAW_CORE : 0;
 
+    /* By how much a way whose messages grow with log2 n would be faster, beyond what was measured. */
+    struct fit_terms far, near;
+    double saved_us = 0;
+
+    if (v->doublings > 0 && fit_terms(fit->terms, ranks, &far) &&
+        fit_terms(fit->terms, v->most_ranks, &near))
+        saved_us = fmax(0, far.messages - near.messages - 2 * v->doublings) * fit->a_us;
     each = fmax(LAW_UNSEEN, each);
     v->us = p.time_us;
-    v->low_us = (p.time_us - saved_us(fit, v, ranks)) * exp(-half - v->doublings * each);
+    v->low_us = (p.time_us - saved_us) * exp(-half - v->doublings * each);
     v->high_us = p.time_us * exp(half + core + v->doublings * each);
 }
 

@@ -332,14 +332,6 @@ static void look_for_size(struct parts_reading *in, const struct report_bench *b
         in->stream_size = fmax(in->stream_size, size_of(b, c));
 }
 
-/* The rate of all channels of the host's memory. The limit of a row is less where the row counts
- * fewer bytes than move. */
-static double channels_of(const json_t *meta)
-{
-    return 1e9 * fact_number(fact_one_of(fact_at(meta, "limits"), "key", "dram.gbytes_per_s"),
-                             "value", NAN);
-}
-
 static void add_stream(struct parts_reading *in, const struct report_bench *b,
                        const struct report_case *c, const struct report_point *p)
 {
@@ -351,7 +343,11 @@ static void add_stream(struct parts_reading *in, const struct report_bench *b,
         return;
     parts->stream = rate;
     parts->stream_limit =
-        parts->gpu ? limit_of(c, p) : channels_of(in->r->runs[p - c->points].meta);
+        parts->gpu
+            ? limit_of(c, p)
+            : 1e9 * fact_number(fact_one_of(fact_at(in->r->runs[p - c->points].meta, "limits"),
+                                            "key", "dram.gbytes_per_s"),
+                                "value", NAN);
     parts->stream_low = isnan(p->low) ? rate : base_of(c, p->low);
     parts->stream_high = isnan(p->high) ? rate : base_of(c, p->high);
 }

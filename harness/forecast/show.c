@@ -213,17 +213,6 @@ const char *forecast_ways(struct pool *pool, const char *ways, double zero, doub
     return add_way(pool, ways, "experts over %.0f", ep, 1);
 }
 
-static const char *shape_text(const struct showing *s)
-{
-    const struct step_job *job = &s->f->job;
-    const char *text = pool_text(s->pool, "%s, %.6g %s%s a rank", job->model->name, job->batch,
-                                 job->model->unit, job->batch == 1 ? "" : "s");
-
-    if (job->sequence)
-        text = pool_text(s->pool, "%s of %.0f tokens", text, (double)job->sequence);
-    return forecast_ways(s->pool, text, job->zero, job->tp, job->pp, job->micro, job->ep);
-}
-
 static void answer_trust(const struct showing *s, const struct forecast_point *p)
 {
     const struct law_value *v = &p->law;
@@ -281,16 +270,6 @@ static void answer_memory(const struct showing *s, const struct forecast_point *
     else if (of > 0 && all > of && p->refused != LAW_MEMORY)
         document_answer_more(s->d, "it does not fit, even without activations: divide the model",
                              "--zero 3, --tp, --pp");
-}
-
-static const char *placed_text(const struct showing *s, const struct forecast_point *p)
-{
-    const struct part_law *sum = &s->f->parts->laws[p->refused_of];
-
-    return sum->nodes < 2
-               ? "measure on several nodes"
-               : pool_text(s->pool, "measure with %.3g ranks on each node, or say --per-node %.3g",
-                           s->f->per_node, sum->per_node);
 }
 
 /* ---- points that have no forecast for the same reason */
@@ -370,7 +349,13 @@ static void answer_group(const struct showing *s, const struct refused *r)
         document_answer_more(s->d, "a forecast needs one micro-batch, one stage, or ZeRO 0 or 1",
                              "--micro 1");
     else if (p->refused == LAW_PLACED)
-        document_answer_more(s->d, placed_text(s, p), command_of(f, p->refused_of));
+        document_answer_more(
+            s->d,
+            f->parts->laws[p->refused_of].nodes < 2
+                ? "measure on several nodes"
+                : pool_text(s->pool, "measure with %.3g ranks on each node, or say --per-node %.3g",
+                            f->per_node, f->parts->laws[p->refused_of].per_node),
+            command_of(f, p->refused_of));
     else if (p->refused == LAW_GROUPS) {
         /* What no law prices, a measured step of the same kind shows. */
         const struct step_job *job = &s->f->job;
@@ -413,7 +398,14 @@ static void answer_group(const struct showing *s, const struct refused *r)
 
 static void answer(const struct showing *s, const struct forecast_point *p)
 {
-    document_answer(s->d, "Job", "", TONE_NONE, shape_text(s));
+    const struct step_job *job = &s->f->job;
+    const char *text = pool_text(s->pool, "%s, %.6g %s%s a rank", job->model->name, job->batch,
+                                 job->model->unit, job->batch == 1 ? "" : "s");
+
+    if (job->sequence)
+        text = pool_text(s->pool, "%s of %.0f tokens", text, (double)job->sequence);
+    text = forecast_ways(s->pool, text, job->zero, job->tp, job->pp, job->micro, job->ep);
+    document_answer(s->d, "Job", "", TONE_NONE, text);
     document_answer_more(s->d, pool_text(s->pool, "parts measured in %s", s->f->parts->machine),
                          "");
     if (s->f->swap.text)
@@ -429,8 +421,8 @@ static void answer(const struct showing *s, const struct forecast_point *p)
                                   document_number(s->pool, forecast_rate(p, p->high_s)),
                                   document_number(s->pool, forecast_rate(p, p->low_s))));
         const struct forecast *f = s->f;
-        const char *text = "";
 
+        text = "";
         for (size_t i = 0, last = SIZE_MAX; i < f->n; i++) {
             const struct forecast_point *at = &f->points[i];
 

@@ -95,7 +95,8 @@ static double parameters_of(const struct step_job *job, const struct model_layer
            (l->kind == MODEL_EXPERT ? job->ep : 1);
 }
 
-double job_copies(const struct step_job *job, enum model_kind kind)
+/* How many data-parallel ranks have the same parameters, which ZeRO divides among them. */
+static double job_copies(const struct step_job *job, enum model_kind kind)
 {
     return kind == MODEL_EXPERT ? fmax(1, floor(job->dp / job->ep)) : job->dp;
 }

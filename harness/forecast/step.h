@@ -79,8 +79,6 @@ int step_time(const struct step_job *job, const struct step_costs *costs, struct
 
 /* A rank of stage `stage`, counted from 0, that has the layers from `from` on, to before `to`. */
 struct model_memory job_memory(const struct step_job *job, size_t stage, size_t from, size_t to);
-/* How many data-parallel ranks have the same parameters, which ZeRO divides among them. */
-double job_copies(const struct step_job *job, enum model_kind kind);
 
 /*
  * A pipeline of stages, each with its own time of a pass, in the order one forward, one backward. A

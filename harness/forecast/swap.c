@@ -150,16 +150,6 @@ static double from_rate(struct swap_reading *in, enum swap_part part)
     return isnan(stated) ? known_rate(p, part) : stated;
 }
 
-static int need_known(struct swap_reading *in, enum swap_part part, double *from)
-{
-    *from = from_rate(in, part);
-    return *from > 0 ? 0
-                     : fail(in, pool_text(in->pool,
-                                          "no run tells the rate of the measured %s: say "
-                                          "%s=FROM:TO in %s",
-                                          names[part], names[part], units[part]));
-}
-
 /* ---- PART=VALUE ---- */
 
 /* A number, with its unit where `needs_unit`. Returns what follows; NULL: there is none. */
@@ -196,18 +186,14 @@ static int read_value(struct swap_reading *in, enum swap_part part, const char *
               ? fail(in, pool_text(in->pool, "'%s' lacks its unit, or is in another than %s", text,
                                    units[part]))
               : read_entry(in, part, text, to);
-    return err ? err : need_known(in, part, from);
-}
-
-/* Another device has other memory. That of the products counts, where both are swapped. */
-static void take_memory(const struct swap_reading *in, enum swap_part part,
-                        struct forecast_swap *swap)
-{
-    bool other = swap->times[SWAP_PRODUCTS] > 0 && part == SWAP_MEMORY;
-    bool keeps = swap->memory_bytes > 0 && (other || isnan(in->memory_gb));
-
-    if (part != SWAP_NETWORK && !keeps)
-        swap->memory_bytes = 1e9 * in->memory_gb;
+    if (err)
+        return err;
+    *from = from_rate(in, part);
+    return *from > 0 ? 0
+                     : fail(in, pool_text(in->pool,
+                                          "no run tells the rate of the measured %s: say "
+                                          "%s=FROM:TO in %s",
+                                          names[part], names[part], units[part]));
 }
 
 /* What the links of a node carried each way in the largest measured sums. NaN: none was measured. */
@@ -225,20 +211,6 @@ static double reached_gbits(const struct law *law)
         bytes = p->bytes;
     }
     return most;
-}
-
-/* A ratio of two rates hides that the first one is not the measured link's. Eight links of a node may
- * add up, and a switch that sums halves what links carry. */
-static int check_network(struct swap_reading *in, double from, struct forecast_swap *swap)
-{
-    swap->reached_gbits = reached_gbits(&in->parts->laws[JOB_SUM].law);
-    return swap->reached_gbits > 2 * FORECAST_LINKS * from
-               ? fail(in,
-                      pool_text(in->pool,
-                                "the measured sums move %.3g Gb/s over the links of a node, which "
-                                "no links of %g Gb/s carry: FROM is the rate of the measured link",
-                                swap->reached_gbits, from))
-               : 0;
 }
 
 static int read_one(struct swap_reading *in, const char *text, struct forecast_swap *swap)
@@ -260,11 +232,22 @@ static int read_one(struct swap_reading *in, const char *text, struct forecast_s
         return err;
     if (!(from > 0) || !(to > 0) || isinf(from) || isinf(to))
         return fail(in, "a rate is above 0");
-    err = part == SWAP_NETWORK ? check_network(in, from, swap) : 0;
-    if (err)
-        return err;
+    if (part == SWAP_NETWORK)
+        swap->reached_gbits = reached_gbits(&in->parts->laws[JOB_SUM].law);
+    /* A ratio of two rates hides that the first one is not the measured link's. Eight links of a node
+     * may add up, and a switch that sums halves what links carry. */
+    if (part == SWAP_NETWORK && swap->reached_gbits > 2 * FORECAST_LINKS * from)
+        return fail(in,
+                    pool_text(in->pool,
+                              "the measured sums move %.3g Gb/s over the links of a node, which "
+                              "no links of %g Gb/s carry: FROM is the rate of the measured link",
+                              swap->reached_gbits, from));
     swap->times[part] = to / from;
-    take_memory(in, (enum swap_part)part, swap);
+    /* Another device has other memory. That of the products counts, where both are swapped. */
+    bool keeps = swap->memory_bytes > 0 &&
+                 ((swap->times[SWAP_PRODUCTS] > 0 && part == SWAP_MEMORY) || isnan(in->memory_gb));
+    if (part != SWAP_NETWORK && !keeps)
+        swap->memory_bytes = 1e9 * in->memory_gb;
     swap->text =
         pool_join(in->pool, swap->text ? swap->text : "", "; ",
                   pool_text(in->pool, "%s: %g to %g %s", names[part], from, to, units[part]));

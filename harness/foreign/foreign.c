@@ -197,23 +197,16 @@ static const char *json_start(const char *text)
     return NULL;
 }
 
-static struct json_text load(struct pool *pool, const char *text, json_error_t *why)
-{
-    size_t n = strlen(text), flags = JSON_DISABLE_EOF_CHECK;
-    struct json_text d = {json_loadb(text, n, flags | JSON_REJECT_DUPLICATES, why), ""};
-
-    if (!d.json) {
-        d.twice = pool_text(pool, "%s", why->text);
-        d.json = json_loadb(text, n, flags, why);
-    }
-    return d;
-}
-
 static void load_documents(struct foreign_reading *r, const char *text, struct json_texts *d)
 {
     for (const char *at = text; (at = json_start(at)) != NULL; at += d->why.position) {
-        struct json_text one = load(&r->out->pool, at, &d->why);
+        size_t n = strlen(at), flags = JSON_DISABLE_EOF_CHECK;
+        struct json_text one = {json_loadb(at, n, flags | JSON_REJECT_DUPLICATES, &d->why), ""};
 
+        if (!one.json) {
+            one.twice = pool_text(&r->out->pool, "%s", d->why.text);
+            one.json = json_loadb(at, n, flags, &d->why);
+        }
         if (!one.json) {
             d->damaged = true;
             for (const char *line = text; line < at; line++)

@@ -351,16 +351,6 @@ static long option_of(const json_t *args, char letter, const char *name, long no
     return value;
 }
 
-static enum blocking blocking_of(struct foreign_reading *r, const json_t *config,
-                                 const json_t *args)
-{
-    long value = option_of(args, 'z', "blocking", 0);
-
-    if (strcmp(reading_json_text(r, config, "blocking_collectives"), "true") != 0)
-        return BLOCK_NONE;
-    return value > 0 && value < BLOCK_UNKNOWN ? (enum blocking)value : BLOCK_UNKNOWN;
-}
-
 static const char *json_count(struct foreign_reading *r, const json_t *config, const char *name)
 {
     const json_t *value = json_object_get(config, name);
@@ -419,7 +409,12 @@ int read_nccl_json(struct foreign_reading *r)
         : value == 2 && json_integer_value(json_object_get(r->json, "nccl_version")) >= 22700
             ? "symmetric"
             : "local";
-    set_queue(&n, json_count(r, config, "iterations"), blocking_of(r, config, args));
+    long blocks = option_of(args, 'z', "blocking", 0);
+    bool blocking = !strcmp(reading_json_text(r, config, "blocking_collectives"), "true");
+    set_queue(&n, json_count(r, config, "iterations"),
+              !blocking                              ? BLOCK_NONE
+              : blocks > 0 && blocks < BLOCK_UNKNOWN ? (enum blocking)blocks
+                                                     : BLOCK_UNKNOWN);
     for (size_t i = 0; i < json_array_size(args); i++) {
         const char *word = json_string_value(json_array_get(args, i));
 

@@ -142,17 +142,6 @@ struct work {
     struct end *ends;
 };
 
-/* In a job: which rank is this? */
-static int rank_of_job(void)
-{
-    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"};
-    const char *rank = NULL;
-
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names) && !rank; i++)
-        rank = getenv(names[i]);
-    return rank ? atoi(rank) : 0;
-}
-
 /* Is nobody there any more who wants what runs here? */
 static bool is_deserted(const struct work *w)
 {
@@ -164,16 +153,6 @@ static bool is_deserted(const struct work *w)
     if (w->job)
         return getppid() != w->starter;
     return w->watch && poll(&input, 1, 0) > 0 && read(STDIN_FILENO, ignored, sizeof(ignored)) <= 0;
-}
-
-/* The first line of standard input, with its end. */
-static void read_secret(char *text, size_t len)
-{
-    size_t n = 0;
-
-    while (n + 1 < len && read(STDIN_FILENO, text + n, 1) == 1 && text[n++] != '\n')
-        continue;
-    text[n] = 0;
 }
 
 /* Starts process i. 0 or -errno. */
@@ -239,7 +218,11 @@ static int start(struct work *w, const char *host)
     json_t *hello = greeting(missing ? "missing" : "begin");
 
     if (w->job) {
-        w->first = rank_of_job();
+        static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"};
+        const char *rank = NULL;
+        for (size_t i = 0; i < sizeof(names) / sizeof(*names) && !rank; i++)
+            rank = getenv(names[i]);
+        w->first = rank ? atoi(rank) : 0;
         w->n = 1;
     }
     json_object_set_new(hello, missing ? "why" : "version", message_text(version));
@@ -249,8 +232,13 @@ static int start(struct work *w, const char *host)
     setenv(NOTICE_LAUNCHED, "1", 1);
     if (host)
         setenv(NOTICE_HOST, host, 1);
-    if (w->secret)
-        read_secret(secret, sizeof(secret));
+    if (w->secret) { /* the first line of standard input, with its end */
+        size_t n = 0;
+        while (n + 1 < sizeof(secret) && read(STDIN_FILENO, secret + n, 1) == 1 &&
+               secret[n++] != '\n')
+            continue;
+        secret[n] = 0;
+    }
     w->ends = xcalloc((size_t)w->n, sizeof(*w->ends));
     char(*marks)[MARK_SIZE] = xcalloc((size_t)w->n, sizeof(*marks));
     int err = 0, status = EXIT_INCOMPLETE;

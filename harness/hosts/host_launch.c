@@ -312,15 +312,6 @@ static int look_at_all(struct work *w)
     return status;
 }
 
-static unsigned under_way(const struct work *w)
-{
-    unsigned n = 0;
-
-    for (unsigned i = 0; i < w->started; i++)
-        n += !w->states[i].there;
-    return n;
-}
-
 static const char *last_word(const struct end *e)
 {
     return *e->last ? e->last : "it ended without a word";
@@ -398,17 +389,6 @@ static int look_for_gone(struct work *w)
                    connection->first, e->p.status, *e->last ? ": " : "", e->last);
 }
 
-/* Is an end lost that the leader does not report? In a job its launcher ends all. */
-static int look_at_others(struct work *w)
-{
-    if (is_job(w))
-        return 0;
-    if (is_pair(w))
-        return look_at_listener(w);
-    int status = look_for_silence(w);
-    return status ? status : look_for_gone(w);
-}
-
 /* Writes the rows and samples to our own standard output and CHILD_SAMPLES_FD. Returns the
  * benchmark's exit status, or HOST_LAUNCH_FAILED. */
 static int take_rows(struct work *w)
@@ -449,22 +429,14 @@ static int finish(struct work *w)
         if (!status)
             status = look_at_all(w);
         if (!status)
-            status = look_at_others(w);
+            status = is_job(w) ? 0 : is_pair(w) ? look_at_listener(w) : look_for_silence(w);
+        /* Is an end lost that the leader does not report? In a job its launcher ends all. */
+        if (!status && !is_job(w) && !is_pair(w))
+            status = look_for_gone(w);
     }
     if (!status)
         status = take_answers(w, w->lead); /* all may have come at once */
     return status ? status : take_rows(w);
-}
-
-/* Nothing failed, and yet a rank was lost. */
-static int tell_loss(struct work *w)
-{
-    const struct end *e = &w->ends[w->lead];
-
-    if (!e->loss[0])
-        return 0;
-    give_up(w, "a rank that no case needs was lost: on '%s' %s", e->name, e->loss);
-    return HOST_LAUNCH_LOST;
 }
 
 static int run(struct work *w)
@@ -491,15 +463,21 @@ static int run(struct work *w)
 
         /* Where the listener leads and has ended, nobody is waited for. */
         while (!status && w->started < w->n && (w->lead > 0 || !end_is_over(&w->ends[0]))) {
-            if (under_way(w) < AT_ONCE)
+            unsigned under_way = 0;
+            for (unsigned i = 0; i < w->started; i++)
+                under_way += !w->states[i].there;
+            if (under_way < AT_ONCE)
                 status = start_end(w, w->started, port);
             else if (!(status = attend(w)))
                 status = look_at_all(w);
         }
         if (!status)
             status = finish(w);
-        if (!status)
-            status = tell_loss(w);
+        const struct end *e = &w->ends[w->lead];
+        if (!status && e->loss[0]) { /* nothing failed, and yet a rank was lost */
+            give_up(w, "a rank that no case needs was lost: on '%s' %s", e->name, e->loss);
+            status = HOST_LAUNCH_LOST;
+        }
         bool lost = status == EXIT_INCOMPLETE || status == HOST_LAUNCH_LOST;
         if (status != HOST_LAUNCH_FAILED) /* the others end by themselves, but who was lost */
             ends_wait(w->ends, w->started, lost ? END_LOST_NS : END_GRACE_NS);
@@ -507,19 +485,6 @@ static int run(struct work *w)
         status = finish(w);
     secret_wipe(w->secret, sizeof(w->secret));
     return status;
-}
-
-/* The rank that was lost first is the reason; other ranks ended because of it. */
-static void tell_cause(const struct work *w)
-{
-    for (unsigned i = 0; i < w->started; i++) {
-        const struct end_cause *c = &w->ends[i].cause;
-        if (c->lost.kind == NOTICE_NONE)
-            continue;
-        dprintf(STDERR_FILENO, "rank %u (%s) %s (said by rank %u)\n", c->lost.rank, c->lost.host,
-                notice_words(c->lost.kind), c->speaker);
-        return;
-    }
 }
 
 int host_launch_body(void *arg)
@@ -535,8 +500,15 @@ int host_launch_body(void *arg)
         stop_ends(&w, stop ? END_TERM_NS : status && !(is_job(&w)) ? END_FAILED_NS : END_STOP_NS);
     if (status == HOST_LAUNCH_FAILED || status == HOST_LAUNCH_LOST)
         dprintf(STDERR_FILENO, "%s\n", w.reason);
-    if (status == HOST_LAUNCH_FAILED)
-        tell_cause(&w);
+    /* The rank that was lost first is the reason; other ranks ended because of it. */
+    for (unsigned i = 0; i < w.started && status == HOST_LAUNCH_FAILED; i++) {
+        const struct end_cause *c = &w.ends[i].cause;
+        if (c->lost.kind == NOTICE_NONE)
+            continue;
+        dprintf(STDERR_FILENO, "rank %u (%s) %s (said by rank %u)\n", c->lost.rank, c->lost.host,
+                notice_words(c->lost.kind), c->speaker);
+        break;
+    }
     free(w.ends);
     free(w.states);
     free(w.connections);

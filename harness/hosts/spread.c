@@ -38,9 +38,10 @@ bool spread_has_groups(const struct suite *suite)
     return false;
 }
 
-/* The circle method: one host stays, the others go round, and those opposite each other meet. With
+/* The bouts of n hosts' tournament, numbered from 1, at [from * n + to] for from < to; 0 elsewhere. By
+ * the circle method: one host stays, the others go round, and those opposite each other meet. With
  * an odd number one place of the circle is empty, and the host opposite to it pauses. */
-unsigned *spread_tournament(size_t n)
+static unsigned *spread_tournament(size_t n)
 {
     unsigned *bouts = xcalloc(n * n, sizeof(*bouts));
     size_t even = n + n % 2;

@@ -44,8 +44,4 @@ void spread_count(const struct suite *suite, const struct hosts *hosts, const st
 /* The same in a line on stderr: "plumb run: between hosts, by ssh: 2 cases over 3 pairs; ..." */
 void spread_say(const struct hosts_run *run, const struct suite *suite, const struct plan *plan);
 
-/* The bouts of n hosts' tournament, numbered from 1, at [from * n + to] for from < to; 0 elsewhere.
- * To be freed. */
-unsigned *spread_tournament(size_t n);
-
 #endif

@@ -57,14 +57,6 @@ static bool is_outcome(const struct bench_info *b, const char *column)
     return false;
 }
 
-/* Does it say what was used for that option? */
-static bool is_used_column(const char *column, const char *option)
-{
-    size_t len = strlen(option);
-
-    return !strncmp(column, option, len) && !strcmp(column + len, ROW_USED);
-}
-
 /* NULL: not known. */
 static const char *param_named(const void *arg, const char *name, size_t len)
 {
@@ -203,14 +195,6 @@ static bool take_figures(struct row_making *m, struct row *row)
     return isfinite(row->value);
 }
 
-static const char *metric_unit(const struct bench_info *b, const char *metric, struct pool *pool)
-{
-    for (const struct bench_metric *m = b->rows.metrics; m->name; m++)
-        if (!strcmp(m->name, metric) && m->units)
-            return pool_text(pool, "%.*s", (int)strcspn(m->units, " "), m->units);
-    return "";
-}
-
 /* What a program used is known, and not whether it was asked to, unless the user says so. */
 static void fill_params(const struct row_making *m, struct row *row)
 {
@@ -220,7 +204,10 @@ static void fill_params(const struct row_making *m, struct row *row)
     for (size_t i = 0; i < b->n_columns; i++) {
         size_t used = 0;
 
-        while (used < b->n_columns && !is_used_column(b->columns[used], b->columns[i]))
+        size_t len = strlen(b->columns[i]); /* which one says what was used for that option? */
+
+        while (used < b->n_columns && (strncmp(b->columns[used], b->columns[i], len) != 0 ||
+                                       strcmp(b->columns[used] + len, ROW_USED) != 0))
             used++;
         if (used == b->n_columns || !*m->params[i])
             continue;
@@ -260,8 +247,10 @@ static bool fill_row(struct row_making *m, struct row *row, const char **names)
     row->bench = m->bench->name;
     row->host = out->host;
     row->time_utc = out->started;
-    if (!row->unit)
-        row->unit = metric_unit(m->bench, row->metric, &m->file->output.pool);
+    for (const struct bench_metric *k = m->bench->rows.metrics; !row->unit && k->name; k++)
+        if (!strcmp(k->name, row->metric) && k->units)
+            row->unit = pool_text(pool, "%.*s", (int)strcspn(k->units, " "), k->units);
+    row->unit = row->unit ? row->unit : "";
     if (!ok && strcmp(m->line->status, "wrong") != 0)
         row->value = NAN;
     const char *of = foreign_value(m->line, "quantity"); /* of what has no figure */

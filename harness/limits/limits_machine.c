@@ -129,16 +129,6 @@ static bool is_whole(const struct joiner *j, const json_t *gpu)
                                 : limits_is_whole(gpu);
 }
 
-static const char *find_entry(const struct joiner *j, const json_t *gpu)
-{
-    struct limit_key id = limits_pci_id(j, fact_name(gpu, "address"));
-    const char *entry;
-    if (!is_whole(j, gpu) || is_simulated(j, gpu))
-        return NULL;
-    entry = limits_device(j->l, "gpu", id.text, NULL);
-    return entry ? entry : limits_device(j->l, "gpu", NULL, fact_name(gpu, "name"));
-}
-
 // A row names its GPU by the PCI address, so each of its limits does.
 static void add_gpu_limit(const struct gpu_join *g, const char *name, double value,
                           const char *unit, const char *source, const char *detail)
@@ -283,11 +273,13 @@ static void limits_add_gpu_pair(struct joiner *j, const json_t *pair)
 static void limits_add_gpu(struct joiner *j, const json_t *gpu, size_t index)
 {
     double links = limits_number(gpu, "nvlink.gbytes_per_s");
-    struct gpu_join g = {.j = j,
-                         .gpu = gpu,
-                         .index = index,
-                         .entry = find_entry(j, gpu),
-                         .except = links > 0 ? "nvlink_gbytes_per_s" : NULL};
+    struct gpu_join g = {
+        .j = j, .gpu = gpu, .index = index, .except = links > 0 ? "nvlink_gbytes_per_s" : NULL};
+    struct limit_key id = limits_pci_id(j, fact_name(gpu, "address"));
+    if (is_whole(j, gpu) && !is_simulated(j, gpu)) {
+        g.entry = limits_device(j->l, "gpu", id.text, NULL);
+        g.entry = g.entry ? g.entry : limits_device(j->l, "gpu", NULL, fact_name(gpu, "name"));
+    }
     if (links > 0) {
         double active = limits_number(g.gpu, "nvlink.active");
         char detail[96];
@@ -356,18 +348,6 @@ static void add_pcie(struct joiner *j, const json_t *device)
                    "headers");
 }
 
-static void add_chip(struct joiner *j, const json_t *nic, const char *name)
-{
-    struct limit_key id = limits_pci_id(j, fact_name(nic, "pci"));
-    const char *entry = limits_device(j->l, "nic", id.text, NULL), *source, *unit;
-    double value;
-    if (!limits_is_whole(nic) || !entry)
-        return;
-    if (!limits_lookup(j->l, limits_key("%s.port_gbits_per_s", entry).text, &value, &unit, &source))
-        limits_add(j, limits_key("net.%s.chip_gbits_per_s", name), value, unit, "datasheet",
-                   "fastest port of any card with this chip (%s): %s", entry, source);
-}
-
 static void add_nic(struct joiner *j, const json_t *nic)
 {
     const char *name = limits_label(nic, "name");
@@ -382,7 +362,13 @@ static void add_nic(struct joiner *j, const json_t *nic)
         limits_add(j, limits_key("net.%s.tcp_gbits_per_s", name),
                    speed * framing_tcp_fraction(&(struct framing_tcp){.mtu = fact_whole(mtu)}),
                    "Gb/s", "sysfs", "payload of TCP over IPv4 at the link speed, MTU %d", mtu);
-    add_chip(j, nic, name);
+    struct limit_key id = limits_pci_id(j, fact_name(nic, "pci"));
+    const char *entry = limits_device(j->l, "nic", id.text, NULL), *source, *unit;
+    double value;
+    if (limits_is_whole(nic) && entry &&
+        !limits_lookup(j->l, limits_key("%s.port_gbits_per_s", entry).text, &value, &unit, &source))
+        limits_add(j, limits_key("net.%s.chip_gbits_per_s", name), value, unit, "datasheet",
+                   "fastest port of any card with this chip (%s): %s", entry, source);
 }
 
 // The kernel states InfiniBand's signalling rate below EDR: "56 Gb/sec (4X FDR)" carries 54.5, and

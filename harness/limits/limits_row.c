@@ -143,17 +143,6 @@ static struct row_limit pair_links(const struct subject *s, const char *a, const
     return links.limit ? links : find_key(s, back);
 }
 
-static struct row_limit peer_link(const struct subject *s)
-{
-    struct row_limit links;
-
-    if (!*s->address[1])
-        return host_links(s);
-    links = pair_links(s, s->address[0], s->address[1]);
-    links.link = LIMIT_LINK_NVLINK;
-    return links.limit ? links : host_links(s);
-}
-
 /* What a GPU can exchange with the n of `all`, itself among them: by all of its NVLinks, but no more
  * than those that lead to the others. Links to GPUs outside of the group carry nothing. */
 static struct row_limit links_within(const struct subject *s, char all[][ADDRESS_BYTES], size_t n,
@@ -211,21 +200,13 @@ static struct row_limit find_limit(const struct subject *s, const struct bench_l
         return nvlink_group(s, rule);
     if (!*s->address[0])
         return (struct row_limit){0};
-    return rule->of == LIMIT_GPU         ? find_figures(s, rule)
-           : rule->of == LIMIT_HOST_LINK ? host_links(s)
-                                         : peer_link(s);
-}
-
-static void read_addresses(struct subject *s)
-{
-    const char *cell = table_text(s->rows, s->row, "address");
-    size_t n = strcspn(cell, "+");
-    bool two = cell[n] == '+';
-
-    if (n >= ADDRESS_BYTES || (two && strlen(cell + n + 1) >= ADDRESS_BYTES))
-        return;
-    snprintf(s->address[0], ADDRESS_BYTES, "%.*s", (int)n, cell);
-    snprintf(s->address[1], ADDRESS_BYTES, "%s", two ? cell + n + 1 : "");
+    if (rule->of == LIMIT_GPU)
+        return find_figures(s, rule);
+    struct row_limit links = {0};
+    if (rule->of != LIMIT_HOST_LINK && *s->address[1])
+        links = pair_links(s, s->address[0], s->address[1]);
+    links.link = LIMIT_LINK_NVLINK;
+    return links.limit ? links : host_links(s);
 }
 
 /* The rule's share of the figure. A value above it that noise and rounding do not explain shows that
@@ -268,7 +249,13 @@ int limits_row(const json_t *limits, double cores, const struct bench_limit *rul
     struct subject s = {.limits = limits, .rows = rows, .row = row, .cores = cores};
 
     s.simulated = !strcmp(table_text(rows, row, "origin"), "simulated");
-    read_addresses(&s);
+    const char *cell = table_text(rows, row, "address");
+    size_t n = strcspn(cell, "+");
+    const char *second = cell[n] == '+' ? cell + n + 1 : "";
+    if (n < ADDRESS_BYTES && strlen(second) < ADDRESS_BYTES) {
+        snprintf(s.address[0], ADDRESS_BYTES, "%.*s", (int)n, cell);
+        snprintf(s.address[1], ADDRESS_BYTES, "%s", second);
+    }
     for (const struct bench_limit *rule = rules; rule->where; rule++) {
         struct row_limit found = {0};
 

@@ -133,18 +133,6 @@ void rows_described_add_columns(struct bench_rows *rows, const struct bench_rows
 #define DESCRIBE_TIMEOUT_NS 60000000000ull /* a driver may start every GPU of the machine first */
 #define WORDS_MAX           64
 
-/* Texts of a list as a new array, ended by NULL. */
-static char **texts_of(const json_t *list)
-{
-    char **texts = xcalloc(json_array_size(list) + 1, sizeof(*texts));
-    const json_t *text;
-    size_t i;
-
-    json_array_foreach (list, i, text)
-        texts[i] = xstrdup(fact_word(text));
-    return texts;
-}
-
 /* "a,b" */
 static char *joined(const json_t *list)
 {
@@ -183,7 +171,12 @@ static int read_option(const json_t *option, struct opt *opt, char **def)
             opt->flags |= flags[i].flag;
     opt->min = (uint64_t)json_integer_value(json_object_get(option, "min"));
     opt->max = (uint64_t)json_integer_value(json_object_get(option, "max"));
-    opt->choices = choices ? (const char *const *)texts_of(choices) : NULL;
+    if (choices) { /* ended by NULL */
+        char **texts = xcalloc(json_array_size(choices) + 1, sizeof(*texts));
+        for (size_t i = 0; i < json_array_size(choices); i++)
+            texts[i] = xstrdup(fact_word(json_array_get(choices, i)));
+        opt->choices = (const char *const *)texts;
+    }
     if (json_object_get(option, "left_by"))
         opt->left_by = xstrdup(fact_name(option, "left_by"));
     if (*fact_name(option, "when")) {

@@ -86,14 +86,6 @@ static bool is_on_gpu(const struct case_draft *draft)
     return false;
 }
 
-static bool leaves_a_list(const struct case_draft *draft)
-{
-    for (size_t i = 0; i < draft->bench->n_own; i++)
-        if (!draft->values[i].given && draft->bench->options[i].flags & OPT_LIST)
-            return true;
-    return false;
-}
-
 /* Sets draft->defaults where a case on a GPU leaves a list to its default values, which may be
  * others there than on the host. 0, or -errno with the error in the document. */
 static int suite_ask_defaults(struct case_draft *draft, struct yaml_value map)
@@ -101,7 +93,11 @@ static int suite_ask_defaults(struct case_draft *draft, struct yaml_value map)
     struct argv w = {0};
     char error[512] = "";
 
-    if (draft->no_gpu || !is_on_gpu(draft) || !leaves_a_list(draft))
+    bool leaves = false;
+
+    for (size_t i = 0; i < draft->bench->n_own; i++)
+        leaves |= !draft->values[i].given && draft->bench->options[i].flags & OPT_LIST;
+    if (draft->no_gpu || !is_on_gpu(draft) || !leaves)
         return 0;
     add_options(&w, draft, false);
     draft->defaults =

@@ -251,17 +251,6 @@ static int read_word(struct yaml_value at, const char **out)
     return rc;
 }
 
-static int read_shape(struct yaml_value at, struct shape *s)
-{
-    static const char *const keys[] = {"name", "m", "n", "k", "count", NULL};
-    int rc = yaml_keys(at, keys);
-    rc = rc ? rc : read_word(yaml_need(at, "name"), &s->name);
-    rc = rc ? rc : yaml_int(yaml_need(at, "m"), 1, DIM_MAX, &s->m);
-    rc = rc ? rc : yaml_int(yaml_need(at, "n"), 1, DIM_MAX, &s->n);
-    rc = rc ? rc : yaml_int(yaml_need(at, "k"), 1, DIM_MAX, &s->k);
-    return rc ? rc : yaml_int(yaml_need(at, "count"), 1, 100000, &s->count);
-}
-
 static int check_new(struct yaml_value at, const struct shape *shapes, size_t n)
 {
     const struct shape *s = &shapes[n];
@@ -317,7 +306,14 @@ static int read_shapes(struct yaml_value list, const int64_t *units, size_t rows
         return rc;
     out->shapes = xcalloc(n * rows, sizeof(*out->shapes));
     for (size_t i = 0; i < n && !rc; i++) {
-        rc = read_shape(yaml_item(list, i), &out->shapes[i]);
+        struct yaml_value at = yaml_item(list, i);
+        struct shape *s = &out->shapes[i];
+        rc = yaml_keys(at, (const char *const[]){"name", "m", "n", "k", "count", NULL});
+        rc = rc ? rc : read_word(yaml_need(at, "name"), &s->name);
+        rc = rc ? rc : yaml_int(yaml_need(at, "m"), 1, DIM_MAX, &s->m);
+        rc = rc ? rc : yaml_int(yaml_need(at, "n"), 1, DIM_MAX, &s->n);
+        rc = rc ? rc : yaml_int(yaml_need(at, "k"), 1, DIM_MAX, &s->k);
+        rc = rc ? rc : yaml_int(yaml_need(at, "count"), 1, 100000, &s->count);
         rc = rc ? rc : check_new(yaml_item(list, i), out->shapes, i);
     }
     out->count = n * rows;

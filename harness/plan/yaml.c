@@ -175,37 +175,30 @@ static const char *yaml_scalar_of(const yaml_node_t *node)
     return (const char *)node->data.scalar.value;
 }
 
-struct key {
-    const char *text;
-    size_t line;
-};
-
-static int key_order(const void *a, const void *b)
-{
-    const struct key *x = a, *y = b;
-    int by_text = strcmp(x->text, y->text);
-    return by_text ? by_text : (x->line > y->line) - (x->line < y->line);
-}
-
 static size_t yaml_pair_count(const yaml_node_t *map)
 {
     return (size_t)(map->data.mapping.pairs.top - map->data.mapping.pairs.start);
 }
 
-static int collect_keys(struct yaml_doc *doc, const yaml_node_t *map, struct key *keys)
+static int check_keys(struct yaml_doc *doc, const yaml_node_t *map)
 {
     for (size_t i = 0; i < yaml_pair_count(map); i++) {
-        const yaml_node_pair_t *pair = &map->data.mapping.pairs.start[i];
-        const yaml_node_t *node = yaml_doc_node(doc, pair->key);
+        const yaml_node_pair_t *pairs = map->data.mapping.pairs.start;
+        const yaml_node_t *node = yaml_doc_node(doc, pairs[i].key);
         if (node->type != YAML_SCALAR_NODE || !node->data.scalar.length)
             return fail(doc, -EINVAL, node->start_mark.line + 1, "a key must be a word");
-        keys[i] = (struct key){yaml_scalar_of(node), node->start_mark.line + 1};
-        doc->key_of[pair->value] = pair->key;
+        doc->key_of[pairs[i].value] = pairs[i].key;
+        for (size_t k = 0; k < i; k++) {
+            const yaml_node_t *first = yaml_doc_node(doc, pairs[k].key);
+            if (!strcmp(yaml_scalar_of(first), yaml_scalar_of(node)))
+                return fail(doc, -EINVAL, node->start_mark.line + 1,
+                            "key \"%s\" stands twice, first on line %zu",
+                            yaml_quote(yaml_scalar_of(node)).text, first->start_mark.line + 1);
+        }
     }
     return 0;
 }
 
-// Sorted, so that a map of very many keys does not cost their square.
 static int check_tree(struct yaml_doc *doc)
 {
     int n = (int)(doc->tree.nodes.top - doc->tree.nodes.start);
@@ -215,19 +208,8 @@ static int check_tree(struct yaml_doc *doc)
     // for it.
     for (int id = 1; id <= n && !rc; id++) {
         const yaml_node_t *node = yaml_doc_node(doc, id);
-        if (node->type == YAML_MAPPING_NODE) {
-            size_t pairs = yaml_pair_count(node);
-            struct key *keys = xcalloc(pairs, sizeof(*keys));
-            rc = collect_keys(doc, node, keys);
-            if (!rc)
-                qsort(keys, pairs, sizeof(*keys), key_order);
-            for (size_t i = 1; i < pairs && !rc; i++)
-                if (!strcmp(keys[i - 1].text, keys[i].text))
-                    rc = fail(doc, -EINVAL, keys[i].line,
-                              "key \"%s\" stands twice, first on line %zu",
-                              yaml_quote(keys[i].text).text, keys[i - 1].line);
-            free(keys);
-        }
+        if (node->type == YAML_MAPPING_NODE)
+            rc = check_keys(doc, node);
         for (yaml_node_item_t *i = node->data.sequence.items.start;
              node->type == YAML_SEQUENCE_NODE && i < node->data.sequence.items.top; i++)
             doc->key_of[*i] = doc->key_of[id];

@@ -327,21 +327,13 @@ static void cpu_clock(struct probe *p, json_t *cpu)
 static const char cpuidle[] = "sys/devices/system/cpu/cpuidle";
 static const char first_states[] = "sys/devices/system/cpu/cpu0/cpuidle";
 
-static void add_idle_state(struct probe *p, json_t *list, const char *name)
-{
-    static const struct fact_file files[] = {{"name", "name", FACT_LINE},
-                                             {"exit_latency_us", "latency", FACT_NUMBER},
-                                             {"disabled", "disable", FACT_BOOL}};
-    json_t *state = fact_append(list);
-
-    fact_set_number(state, "index", digits_number(name + strlen("state")));
-    fact_set_files(p, state, path_join(first_states, name).s, FACT_FILES(files));
-}
-
 /* How deep an idle CPU sleeps, and what it needs to wake up: of the first CPU, as all have the same
  * driver. A list that is not whole could lack the deepest. */
 static void cpu_idle(struct probe *p, json_t *cpu)
 {
+    static const struct fact_file files[] = {{"name", "name", FACT_LINE},
+                                             {"exit_latency_us", "latency", FACT_NUMBER},
+                                             {"disabled", "disable", FACT_BOOL}};
     json_t *idle = fact_object(cpu, "idle"), *states = json_array();
     struct names names;
     int rc = sys_list(p->root, &names, "%s", first_states);
@@ -352,8 +344,11 @@ static void cpu_idle(struct probe *p, json_t *cpu)
                                                                       : "%s/current_governor_ro",
                   cpuidle);
     for (size_t i = 0; i < names.count; i++)
-        if (!strncmp(names.name[i], "state", 5) && digits_number(names.name[i] + 5) >= 0)
-            add_idle_state(p, states, names.name[i]);
+        if (!strncmp(names.name[i], "state", 5) && digits_number(names.name[i] + 5) >= 0) {
+            json_t *state = fact_append(states);
+            fact_set_number(state, "index", digits_number(names.name[i] + 5));
+            fact_set_files(p, state, path_join(first_states, names.name[i]).s, FACT_FILES(files));
+        }
     fact_set_if(idle, "states", !rc || probe_absent(p, "%s", first_states), states, "/%s: %s",
                 first_states, fact_errno(rc));
     names_free(&names);

@@ -170,23 +170,12 @@ static void set_shared_memory(struct probe *p, json_t *process, json_t *load)
              "/dev/shm could not be asked");
 }
 
-/* In a user namespace of its own, where ids are mapped, a capability is none towards the kernel. */
-static bool is_first_namespace(struct probe *p, bool *known)
-{
-    static const char path[] = "proc/self/uid_map";
-    unsigned inside, outside, count;
-    char line[SYS_LINE];
-    int rc = sys_line(p->root, line, sizeof(line), "%s", path);
-
-    *known = !rc || probe_absent(p, "%s", path);
-    return rc || (sscanf(line, "%u %u %u", &inside, &outside, &count) == 3 && !inside && !outside &&
-                  count == UINT32_MAX);
-}
-
 /* CAP_IPC_LOCK: bit 14 of the effective capabilities; with it, no limit of locked memory holds. */
 static void set_lock_right(struct probe *p, json_t *process)
 {
-    char text[8192], field[64];
+    static const char path[] = "proc/self/uid_map";
+    char text[8192], field[64], line[SYS_LINE];
+    unsigned inside, outside, count;
     bool first, known, capable;
 
     if (sys_read(p->root, text, sizeof(text), NULL, "proc/self/status") ||
@@ -194,7 +183,12 @@ static void set_lock_right(struct probe *p, json_t *process)
         fact_set_unknown(process, "may_lock_memory", "/proc/self/status: without CapEff");
         return;
     }
-    first = is_first_namespace(p, &known);
+    /* In a user namespace of its own, where ids are mapped, a capability is none towards the
+     * kernel. */
+    int rc = sys_line(p->root, line, sizeof(line), "%s", path);
+    known = !rc || probe_absent(p, "%s", path);
+    first = rc || (sscanf(line, "%u %u %u", &inside, &outside, &count) == 3 && !inside &&
+                   !outside && count == UINT32_MAX);
     capable = strtoull(field, NULL, 16) >> 14 & 1;
     fact_set(process, "may_lock_memory", known || !capable ? json_boolean(capable && first) : NULL,
              "/proc/self/uid_map: not readable");

@@ -127,19 +127,6 @@ static void set_distances(struct probe *p, json_t *node, const char *folder, cha
                          rc ? fact_errno(rc) : "no list of numbers");
 }
 
-/* The mask "ff,00000000" as the list "32-39"; NULL where it is none. */
-static char *list_of_mask(const char *mask)
-{
-    hwloc_bitmap_t cpus = hwloc_bitmap_alloc();
-    char *list = NULL;
-
-    if (cpus && mask[0] && strspn(mask, "0123456789abcdefABCDEF,") == strlen(mask) &&
-        !hwloc_bitmap_sscanf(cpus, mask))
-        hwloc_bitmap_list_asprintf(&list, cpus);
-    hwloc_bitmap_free(cpus);
-    return list;
-}
-
 /* cpulist, or the older cpumap. */
 static void set_cpus(struct probe *p, json_t *node, const char *folder, char *text)
 {
@@ -151,8 +138,12 @@ static void set_cpus(struct probe *p, json_t *node, const char *folder, char *te
     if (!rc && cpus_count(text) < 0)
         rc = -EINVAL;
     if (rc && !read_whole(p, path_join(folder, "cpumap").s, text)) {
+        hwloc_bitmap_t cpus = hwloc_bitmap_alloc();
         text[strcspn(text, "\n")] = '\0';
-        list = list_of_mask(text);
+        if (text[0] && strspn(text, "0123456789abcdefABCDEF,") == strlen(text) &&
+            !hwloc_bitmap_sscanf(cpus, text))
+            hwloc_bitmap_list_asprintf(&list, cpus);
+        hwloc_bitmap_free(cpus);
     }
     if (!rc || list)
         json_object_set_new(node, "cpus", json_string(list ? list : text));

@@ -154,16 +154,6 @@ static void set_rate(struct probe *p, json_t *port, const char *path)
     fact_set_text_or(port, "lanes", open ? open + 1 : NULL, "/%s/rate names none", path);
 }
 
-/* What of an address may be told: whether it is there, and whether it maps an IPv4 address. */
-static const char *gid_scope(const char *gid)
-{
-    if (strspn(gid, "0:") == strlen(gid))
-        return NULL;
-    if (!strncmp(gid, "0000:0000:0000:0000:0000:ffff:", 30))
-        return "ipv4";
-    return !strncmp(gid, "fe80:", 5) ? "link-local" : "other";
-}
-
 /* Slots without an address hold zeros. One that cannot be read may hold an address. */
 static bool add_gid(struct probe *p, json_t *list, const char *path, const char *index)
 {
@@ -174,9 +164,12 @@ static bool add_gid(struct probe *p, json_t *list, const char *path, const char 
 
     if (rc)
         return rc == -EINVAL; /* the kernel's answer for a slot that is not in use */
-    scope = gid_scope(line);
-    if (!scope)
+    if (strspn(line, "0:") == strlen(line))
         return true;
+    /* What of an address may be told: whether it is there, and whether it maps an IPv4 address. */
+    scope = !strncmp(line, "0000:0000:0000:0000:0000:ffff:", 30) ? "ipv4"
+            : !strncmp(line, "fe80:", 5)                         ? "link-local"
+                                                                 : "other";
     gid = fact_append(list);
     fact_set_number(gid, "index", digits_number(index));
     fact_set_file(p, gid, "type", FACT_LINE, "%s/gid_attrs/types/%s", path, index);

@@ -86,19 +86,6 @@ void net_ask_rates(int fd, const char *name, FILE *out)
 
 enum { COUNTS_MAX = 1 << 16, SLACK = 1024 };
 
-/* How many counters the driver has. */
-static uint32_t count_counters(int fd, const char *name)
-{
-    union { /* the number follows the head */
-        struct ethtool_sset_info head;
-        uint32_t all[sizeof(struct ethtool_sset_info) / sizeof(uint32_t) + 1];
-    } ask = {.head = {.cmd = ETHTOOL_GSSET_INFO, .sset_mask = 1ULL << ETH_SS_STATS}};
-
-    return nic_ask_driver(fd, name, &ask) || !ask.head.sset_mask
-               ? 0
-               : ask.all[sizeof(ask.head) / sizeof(uint32_t)];
-}
-
 /* The name as the driver has it, without blanks at its end; false: it is no word. */
 static bool take_name(char word[ETH_GSTRING_LEN + 1], const char *name)
 {
@@ -134,11 +121,17 @@ static void print_counts(FILE *out, const char *name, const char *names, const u
 /* The kernel writes as many as the driver has by then: there is room for some more. */
 void net_ask_counts(int fd, const char *name, FILE *out)
 {
-    uint32_t n = count_counters(fd, name);
-    size_t room = n + SLACK;
+    union { /* the number of counters follows the head */
+        struct ethtool_sset_info head;
+        uint32_t all[sizeof(struct ethtool_sset_info) / sizeof(uint32_t) + 1];
+    } ask = {.head = {.cmd = ETHTOOL_GSSET_INFO, .sset_mask = 1ULL << ETH_SS_STATS}};
     struct ethtool_gstrings *names;
     struct ethtool_stats *values;
 
+    if (nic_ask_driver(fd, name, &ask) || !ask.head.sset_mask)
+        return;
+    uint32_t n = ask.all[sizeof(ask.head) / sizeof(uint32_t)];
+    size_t room = (size_t)n + SLACK;
     if (!n || n > COUNTS_MAX)
         return;
     names = xcalloc(1, sizeof(*names) + room * ETH_GSTRING_LEN);

@@ -88,34 +88,28 @@ static void fill_best(json_t *json, const struct pci_link *link, const struct be
     fact_set_real(json, "best_gbytes_per_s", pci_gbytes_per_s(best->gt_s, best->width));
 }
 
-/* A link at its own best cannot be below that of both ends. */
-static void fill_link(json_t *json, const struct pci_device *d, const struct best *best)
-{
-    const struct pci_link *link = &d->link;
-
-    fill_generation(json, "generation", link->now_gt_s);
-    fact_set_real(json, "now_gt_s", link->now_gt_s);
-    fact_set_number(json, "now_width", link->now_width);
-    fill_best(json, link, best);
-    if (link->max_width && !is_below(link, link->max_gt_s, link->max_width))
-        fact_set_bool(json, "downtrained", false);
-    else if (best->why)
-        fact_set_unknown(json, "downtrained", "%s", best->why);
-    else
-        fact_set_bool(json, "downtrained", is_below(link, best->gt_s, best->width));
-}
-
 static json_t *report_link(struct probe *p, struct pci_device *d, const struct pci_device *above,
                            double *least)
 {
+    const struct pci_link *link = &d->link;
     struct best best = best_of(p, d, above);
-    double now = pci_gbytes_per_s(d->link.now_gt_s, d->link.now_width);
+    double now = pci_gbytes_per_s(link->now_gt_s, link->now_width);
     json_t *json = json_object();
 
     fact_set_text(json, "device", d->address);
     fact_set_text_or(json, "port", above ? above->address : NULL, "%s",
                      d->orphan ? "not in the list of devices" : "none: it stands at the root");
-    fill_link(json, d, &best);
+    fill_generation(json, "generation", link->now_gt_s);
+    fact_set_real(json, "now_gt_s", link->now_gt_s);
+    fact_set_number(json, "now_width", link->now_width);
+    fill_best(json, link, &best);
+    /* A link at its own best cannot be below that of both ends. */
+    if (link->max_width && !is_below(link, link->max_gt_s, link->max_width))
+        fact_set_bool(json, "downtrained", false);
+    else if (best.why)
+        fact_set_unknown(json, "downtrained", "%s", best.why);
+    else
+        fact_set_bool(json, "downtrained", is_below(link, best.gt_s, best.width));
     if (*least <= 0 || now < *least)
         *least = now;
     return json;

@@ -261,18 +261,6 @@ static void print_modules(struct print *p, const json_t *memory)
         print_line(p, "peak", "? (%s)", print_text(memory, "peak_gbytes_per_s_why"));
 }
 
-static void print_pages(struct print *p, const json_t *memory)
-{
-    const json_t *thp = json_object_get(memory, "transparent_huge_pages");
-    const char *pools = "";
-
-    FACT_EACH (json_object_get(memory, "hugetlb"), size)
-        pools = pool_text(p->pool, "%s%s %s of %s", pools, *pools ? "," : "; hugetlb",
-                          print_integer(p, size, "pages"), print_bytes(p, size, "page_bytes"));
-    print_line(p, "huge pages", "transparent: %s, defrag: %s%s", print_text(thp, "enabled"),
-               print_text(thp, "defrag"), pools);
-}
-
 /* "10 21", the first of them where there are very many. */
 static const char *distances(struct print *p, const json_t *node)
 {
@@ -300,7 +288,13 @@ static void print_memory(struct print *p)
                fact_number(memory, "total_bytes", 0) > 0 ? print_bytes(p, memory, "total_bytes")
                                                          : print_text(memory, "total_bytes_why"));
     print_modules(p, memory);
-    print_pages(p, memory);
+    const json_t *thp = json_object_get(memory, "transparent_huge_pages");
+    const char *pools = "";
+    FACT_EACH (json_object_get(memory, "hugetlb"), size)
+        pools = pool_text(p->pool, "%s%s %s of %s", pools, *pools ? "," : "; hugetlb",
+                          print_integer(p, size, "pages"), print_bytes(p, size, "page_bytes"));
+    print_line(p, "huge pages", "transparent: %s, defrag: %s%s", print_text(thp, "enabled"),
+               print_text(thp, "defrag"), pools);
     FACT_EACH (nodes, node) {
         const char *cpus = print_text(node, "cpus");
 

@@ -39,20 +39,6 @@ static void link_row(struct rows *t, const char *then, const json_t *link)
     rows_cell(t, known ? lost(fewer, fact_true(link, "downtrained"), !*then) : "best not known");
 }
 
-/* Where the bus shows no link, in a guest say, NVML may. */
-static void nvml_link_row(struct rows *t, const char *gpu, const json_t *pcie)
-{
-    long long width = fact_integer(pcie, "width", 0), speed = fact_integer(pcie, "generation", 0);
-
-    rows_print(t, "%s by NVML; the way up is hidden", gpu);
-    rows_print(t, "gen %s x%s", print_integer(t->p, pcie, "generation"),
-               print_integer(t->p, pcie, "width"));
-    rows_print(t, "gen %s x%s", print_integer(t->p, pcie, "max_generation"),
-               print_integer(t->p, pcie, "max_width"));
-    rows_cell(t, lost(width && width < fact_integer(pcie, "max_width", 0),
-                      speed && speed < fact_integer(pcie, "max_generation", 0), true));
-}
-
 static void print_gpu_links(struct print *p, const json_t *list)
 {
     struct rows t = rows_begin(p, "PCIE LINK, FROM GPU TO ROOT|NOW|AT BEST|NOTE");
@@ -64,8 +50,18 @@ static void print_gpu_links(struct print *p, const json_t *list)
 
         if (json_is_object(link))
             link_row(&t, "", link);
-        else if (json_is_object(pcie))
-            nvml_link_row(&t, address, pcie);
+        else if (json_is_object(pcie)) { /* where the bus shows no link, in a guest say */
+            long long width = fact_integer(pcie, "width", 0),
+                      speed = fact_integer(pcie, "generation", 0);
+
+            rows_print(&t, "%s by NVML; the way up is hidden", address);
+            rows_print(&t, "gen %s x%s", print_integer(p, pcie, "generation"),
+                       print_integer(p, pcie, "width"));
+            rows_print(&t, "gen %s x%s", print_integer(p, pcie, "max_generation"),
+                       print_integer(p, pcie, "max_width"));
+            rows_cell(&t, lost(width && width < fact_integer(pcie, "max_width", 0),
+                               speed && speed < fact_integer(pcie, "max_generation", 0), true));
+        }
         FACT_EACH (json_object_get(device, "uplinks"), uplink)
             link_row(&t, "then ", uplink);
     }
@@ -184,18 +180,6 @@ static void print_identities(struct print *p, const json_t *list)
     }
 }
 
-/* "700 W", or "500 of 700 W" where it is set below what the card starts with. */
-static const char *power_text(struct print *p, const json_t *gpu)
-{
-    double limit = fact_number(gpu, "power_limit_watts", 0),
-           usual = fact_number(gpu, "power_default_watts", 0);
-
-    if (limit <= 0)
-        return "?";
-    return usual > 0 && usual != limit ? pool_text(p->pool, "%.0f of %.0f W", limit, usual)
-                                       : pool_text(p->pool, "%.0f W", limit);
-}
-
 static void print_states(struct print *p, const json_t *list)
 {
     struct rows t =
@@ -208,9 +192,17 @@ static void print_states(struct print *p, const json_t *list)
                      *errors = json_object_get(gpu, "ecc_errors");
         long long corrected = fact_integer(errors, "corrected", 0),
                   uncorrected = fact_integer(errors, "uncorrected", 0);
+        double limit = fact_number(gpu, "power_limit_watts", 0),
+               usual = fact_number(gpu, "power_default_watts", 0);
 
         rows_keys(&t, gpu, "address", "");
-        rows_cell(&t, power_text(p, gpu));
+        /* "700 W", or "500 of 700 W" where it is set below what the card starts with. */
+        if (limit <= 0)
+            rows_cell(&t, "?");
+        else if (usual > 0 && usual != limit)
+            rows_print(&t, "%.0f of %.0f W", limit, usual);
+        else
+            rows_print(&t, "%.0f W", limit);
         rows_cell(&t, yes_no(gpu, "persistence_mode", "on", "off"));
         if (corrected || uncorrected)
             rows_print(&t, "on, %lld + %lld errors", corrected, uncorrected);

@@ -213,15 +213,6 @@ static const char *const needed_columns[] = {
     "origin", "status", "reason", "run",    "case",    "repeat",     "host",    "time_utc", NULL,
 };
 
-static int check_columns(const struct table *rows, const char *path, struct error e)
-{
-    for (size_t i = 0; rows->n_columns && needed_columns[i]; i++)
-        if (table_column(rows, needed_columns[i]) == TABLE_NO_COLUMN)
-            return fail(e, -EBADMSG, "\"%s\" is damaged: it has no column \"%s\"", path,
-                        needed_columns[i]);
-    return 0;
-}
-
 /* ---- Launches that ended and whose rows are not all there ---- */
 
 /* The row of such a launch, with what is known of it. */
@@ -291,15 +282,6 @@ static int tell_lost(struct run_folder *run, struct run_bench *b, const struct p
     return 0;
 }
 
-/* A benchmark whose launches all ended without a row has no file. */
-static bool has_rows(const struct plan_lines *launches, const char *bench)
-{
-    for (size_t i = 0; i < launches->n; i++)
-        if (!strcmp(launches->all[i].bench, bench) && launches->all[i].promised)
-            return true;
-    return false;
-}
-
 static int load_bench(struct run_folder *run, struct run_bench *b,
                       const struct plan_lines *launches, struct error e)
 {
@@ -307,13 +289,19 @@ static int load_bench(struct run_folder *run, struct run_bench *b,
     struct buffer text = {0};
     int err = 0, torn;
 
-    if (has_rows(launches, b->name) || !access(path, F_OK))
+    bool promised = false; /* a benchmark whose launches all ended without a row has no file */
+
+    for (size_t i = 0; i < launches->n; i++)
+        promised |= launches->all[i].promised && !strcmp(launches->all[i].bench, b->name);
+    if (promised || !access(path, F_OK))
         err = read_file(path, &text, e);
     if (!err)
         err = table_parse_tail(path, text.text ? text.text : "", text.size, &b->rows, &torn, e.text,
                                e.len);
-    if (!err)
-        err = check_columns(&b->rows, path, e);
+    for (size_t i = 0; !err && b->rows.n_columns && needed_columns[i]; i++)
+        if (table_column(&b->rows, needed_columns[i]) == TABLE_NO_COLUMN)
+            err = fail(e, -EBADMSG, "\"%s\" is damaged: it has no column \"%s\"", path,
+                       needed_columns[i]);
     if (!err) {
         keep_committed(b, launches);
         err = tell_lost(run, b, launches, e);

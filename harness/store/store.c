@@ -245,16 +245,6 @@ int store_extend(struct store *s, char *error, size_t len)
     return err;
 }
 
-static int make_subfolders(struct store *s, char *error, size_t len)
-{
-    static const char *const names[] = {"samples", "log"};
-
-    for (size_t i = 0; i < 2; i++)
-        if (mkdirat(s->dir, names[i], 0755) && errno != EEXIST)
-            return complain(s, names[i], -errno, error, len);
-    return 0;
-}
-
 char *store_path(const char *out, const char *suite, const char *kind, char *error, size_t len)
 {
     char stamp[32];
@@ -304,8 +294,10 @@ static int create_at(const char *path, const char *building, const json_t *meta,
     struct store *s = NULL;
     int err = store_open_folder(building, plan, &s, error, len);
 
-    if (!err)
-        err = make_subfolders(s, error, len);
+    static const char *const folders[] = {"samples", "log"};
+    for (size_t i = 0; i < 2 && !err; i++)
+        if (mkdirat(s->dir, folders[i], 0755) && errno != EEXIST)
+            err = complain(s, folders[i], -errno, error, len);
     if (!err)
         err = store_meta(s, meta, error, len);
     if (!err)

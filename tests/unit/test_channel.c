@@ -494,21 +494,6 @@ TEST(test_strangers_frames)
     }
 }
 
-/* No length makes the receiver want more than a frame's largest size. */
-TEST(test_lengths_are_bounded)
-{
-    static const uint32_t lengths[] = {0, 1, CHANNEL_FRAME_MAX, CHANNEL_FRAME_MAX + 1, 1u << 31};
-    uint8_t header[FRAME_HEADER_BYTES] = {0};
-
-    for (int k = 0; k < 10; k++) {
-        uint32_t len = lengths[k / 2];
-        long more = FRAME_HEADER_BYTES + (k % 2 ? SECRET_SEAL_BYTES : 0);
-        bytes_put32(header, len);
-        assert_int_equal(frame_size(k % 2, header, sizeof(header)),
-                         len <= CHANNEL_FRAME_MAX ? more + (long)len : -EPROTO);
-    }
-}
-
 /* Half a frame may come late; a stranger's raw bytes end it for good. */
 TEST(test_raw_bytes)
 {

@@ -35,18 +35,6 @@ TEST(test_tcp)
         near(framing_tcp_fraction(&cases[i].f), cases[i].want, (int)i);
 }
 
-TEST(test_packets)
-{
-    assert_int_equal(framing_packets(1, 4096), 1);
-    assert_int_equal(framing_packets(4096, 4096), 1);
-    assert_int_equal(framing_packets(4097, 4096), 2);
-    assert_int_equal(framing_packet_bytes(FRAMING_ROCE_V2_IPV4), 82);
-    assert_int_equal(framing_packet_bytes(FRAMING_ROCE_V2_IPV6), 102);
-    assert_int_equal(framing_packet_bytes(FRAMING_ROCE_V1), 94);
-    assert_int_equal(framing_packet_bytes(FRAMING_INFINIBAND), 26);
-    assert_int_equal(framing_packet_bytes(FRAMING_INFINIBAND_GRH), 66);
-}
-
 static uint64_t roce(enum rdma_verb verb, uint64_t message, unsigned mtu)
 {
     return framing_message_bytes(FRAMING_ROCE_V2_IPV4, verb, message, mtu, false);

@@ -157,52 +157,41 @@ TEST(a_group_is_one_case_over_all)
     hosts_release(&h);
 }
 
-/* Every two meet once; in a bout nobody is in two pairs. */
-TEST(every_two_meet_once)
-{
-    for (size_t n = 2; n <= 9; n++) {
-        unsigned *bouts = spread_tournament(n), last = 0;
-        assert_non_null(bouts);
-        for (size_t a = 0; a < n; a++) {
-            bool seen[64] = {false};
-            for (size_t b = 0; b < n; b++) {
-                unsigned bout = bouts[(a < b ? a : b) * n + (a < b ? b : a)];
-                assert_true(a == b ? !bout : bout && bout < n + n % 2 && !seen[bout]);
-                seen[bout] = a != b;
-                last = bout > last ? bout : last;
-            }
-        }
-        assert_int_equal(last, n + n % 2 - 1);
-        free(bouts);
-    }
-}
-
 /* As many pairs as are counted, each bout's of different hosts, the ring among them. */
 TEST(samples_many_hosts)
 {
-    char text[4096] = "", error[128];
+    static const struct {
+        int hosts;
+        unsigned pairs_least, pairs_most, bouts_most;
+    } cases[] = {{2, 1, 1, 1},   {3, 3, 3, 3},       {6, 15, 15, 5},
+                 {7, 21, 21, 7}, {34, 120, 140, 33}, {35, 120, 140, 35}};
 
-    for (int i = 0; i < 35; i++)
-        snprintf(text + strlen(text), sizeof(text) - strlen(text), "n%d\n", i);
-    struct hosts h = parsed(text);
-    struct suite s = suite_of(&peer, BETWEEN_SAMPLE);
-    assert_int_equal(spread_suite(&s, &h, 1, error, sizeof(error)), 0);
-    assert_in_range(s.n - 1, 120, 140);
-    struct spread spread = counted(&s, &h);
-    assert_int_equal(spread.pairs, s.n - 1);
-    assert_int_equal(spread.between, 1);
-    assert_int_equal(spread.here, 1);
-    for (size_t i = 0; i + 1 < s.n; i++) {
-        const struct suite_case *a = &s.cases[i];
-        assert_in_range(a->bout, 1, spread.bouts);
-        for (size_t k = i + 1; k + 1 < s.n; k++) {
-            const struct suite_case *b = &s.cases[k];
-            assert_true(a->bout != b->bout || (strcmp(a->from, b->from) && strcmp(a->from, b->to) &&
-                                               strcmp(a->to, b->from) && strcmp(a->to, b->to)));
+    for (size_t c = 0; c < sizeof(cases) / sizeof(*cases); c++) {
+        char text[4096] = "", error[128];
+        for (int i = 0; i < cases[c].hosts; i++)
+            snprintf(text + strlen(text), sizeof(text) - strlen(text), "n%d\n", i);
+        struct hosts h = parsed(text);
+        struct suite s = suite_of(&peer, BETWEEN_SAMPLE);
+        assert_int_equal(spread_suite(&s, &h, 1, error, sizeof(error)), 0);
+        assert_in_range(s.n - 1, cases[c].pairs_least, cases[c].pairs_most);
+        struct spread spread = counted(&s, &h);
+        assert_in_range(spread.bouts, 1, cases[c].bouts_most);
+        assert_int_equal(spread.pairs, s.n - 1);
+        assert_int_equal(spread.between, 1);
+        assert_int_equal(spread.here, 1);
+        for (size_t i = 0; i + 1 < s.n; i++) {
+            const struct suite_case *a = &s.cases[i];
+            assert_in_range(a->bout, 1, spread.bouts);
+            for (size_t k = i + 1; k + 1 < s.n; k++) {
+                const struct suite_case *b = &s.cases[k];
+                assert_true(a->bout != b->bout ||
+                            (strcmp(a->from, b->from) && strcmp(a->from, b->to) &&
+                             strcmp(a->to, b->from) && strcmp(a->to, b->to)));
+            }
         }
+        suite_release(&s);
+        hosts_release(&h);
     }
-    suite_release(&s);
-    hosts_release(&h);
 }
 
 TEST(tells_a_build)

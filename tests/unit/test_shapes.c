@@ -98,12 +98,9 @@ TEST(units_multiply_m)
 TEST(faults_are_named)
 {
     static const char *const cases[][3] = {
-        {HEAD ROW, "t:1:", "\"units\""},
         {HEAD "units: [1]\n", "t:1:", "\"shapes\""},
-        {HEAD "units: [1]\n" ROW "extra: 1\n", "t:8:", "'extra'"},
         {HEAD "units: []\n" ROW, "t:5:", "1 to 16"},
         {HEAD "units: [2, 2]\n" ROW, "t:5:", "rising"},
-        {HEAD "units: [0]\n" ROW, "t:5:", "1 to 16777216"},
         {HEAD "units: [1]\nshapes: []\n", "t:6:", "1 to 1000"},
         {HEAD "units: [1]\nshapes:\n  - {name: x, m: 0, n: 5, k: 7, count: 2}\n",
          "t:7:", "1 to 2147483648"},

@@ -191,16 +191,6 @@ static int may_choose(enum collective_op op, const char *op_name, char *error, s
     return err;
 }
 
-/* All names but the one for none. */
-static void say_names(const struct control *c, const char *asked, char *error, size_t len)
-{
-    char text[NAME_BYTES];
-    int used = snprintf(error, len, "no such algorithm: '%.48s'; this MPI has", asked);
-
-    for (int i = 1; name_of(c, i, text, sizeof(text)) && used > 0 && (size_t)used < len; i++)
-        used += snprintf(error + used, len - (size_t)used, "%s %s", i > 1 ? "," : "", text);
-}
-
 static int value_of(const struct control *c, const char *algorithm)
 {
     char text[NAME_BYTES];
@@ -225,8 +215,11 @@ static int mpi_control_choose(const struct mpi_setup *setup, int *before, char *
     if (open_control(&c, tuned[op]) || !is_int(&c))
         return -EOPNOTSUPP;
     int value = value_of(&c, algorithm);
-    if (value < 0) {
-        say_names(&c, algorithm, error, len);
+    if (value < 0) { /* all names but the one for none */
+        char text[NAME_BYTES];
+        int used = snprintf(error, len, "no such algorithm: '%.48s'; this MPI has", algorithm);
+        for (int i = 1; name_of(&c, i, text, sizeof(text)) && used > 0 && (size_t)used < len; i++)
+            used += snprintf(error + used, len - (size_t)used, "%s %s", i > 1 ? "," : "", text);
         err = -EOPNOTSUPP;
     } else if (MPI_T_cvar_read(c.handle, before) != MPI_SUCCESS ||
                MPI_T_cvar_write(c.handle, &value) != MPI_SUCCESS) {

@@ -36,14 +36,6 @@ static void set_uuid(struct gpu_facts *facts, CUdevice device)
              hex + 20);
 }
 
-static void set_address(struct gpu_facts *facts, CUdevice device)
-{
-    if (cuda_state()->driver.cuDeviceGetPCIBusId(facts->address, sizeof(facts->address), device))
-        facts->address[0] = 0;
-    for (char *c = facts->address; *c; c++)
-        *c = (char)tolower((unsigned char)*c); /* as the kernel writes it */
-}
-
 /* The driver says it since 12.2; else what the kernel says of the PCI device. -1: neither does. */
 static void set_node(struct gpu_facts *facts, CUdevice device)
 {
@@ -102,7 +94,10 @@ int cuda_facts(unsigned index, struct gpu_facts *facts)
     if (result != CUDA_SUCCESS)
         return cuda_errno(result);
     facts->memory_bytes = bytes;
-    set_address(facts, device);
+    if (cuda_state()->driver.cuDeviceGetPCIBusId(facts->address, sizeof(facts->address), device))
+        facts->address[0] = 0;
+    for (char *c = facts->address; *c; c++)
+        *c = (char)tolower((unsigned char)*c); /* as the kernel writes it */
     set_uuid(facts, device);
     set_node(facts, device);
     set_shape(facts, device);

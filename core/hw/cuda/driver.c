@@ -495,13 +495,6 @@ static int check_version(struct cuda_driver *driver, char *error, size_t len)
     return 0;
 }
 
-static bool launches_wait(void)
-{
-    const char *set = getenv("CUDA_LAUNCH_BLOCKING");
-
-    return set && *set && strcmp(set, "0") != 0;
-}
-
 int cuda_driver_open(struct cuda_driver *driver, char *error, size_t len)
 {
     const char *given = getenv("PLUMB_LIBCUDA");
@@ -516,7 +509,8 @@ int cuda_driver_open(struct cuda_driver *driver, char *error, size_t len)
         err = resolve(driver, error, len);
     if (err)
         return err;
-    if (launches_wait()) {
+    const char *set = getenv("CUDA_LAUNCH_BLOCKING");
+    if (set && *set && strcmp(set, "0") != 0) {
         snprintf(
             error, len,
             "CUDA_LAUNCH_BLOCKING is set: every launch would wait for its end, and no stream can "

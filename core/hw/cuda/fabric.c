@@ -43,33 +43,18 @@ static CUmemAllocationProp properties(const struct gpu *gpu)
     };
 }
 
-/* The IMEX channel is a device node that the administrator makes. */
-static int check_create(struct gpu *gpu, CUresult result)
+static int import(struct gpu *gpu, struct cuda_mapping *m, CUmemGenericAllocationHandle *memory)
 {
-    if (result == RESULT_NOT_PERMIT)
-        return cuda_error(gpu, -EOPNOTSUPP,
-                          "cuMemCreate: no IMEX channel may be opened: nvidia-modprobe -i 0, and "
-                          "the service nvidia-imex (ls /dev/nvidia-caps-imex-channels)");
-    return cuda_check(gpu, result, "cuMemCreate");
-}
-
-/* Where the daemon of this host or of the other one is not at work, or knows the other not, the
- * driver refuses what was exported there. */
-static int check_import(struct gpu *gpu, CUresult result)
-{
+    CUresult result = gpu->driver->cuMemImportFromShareableHandle(memory, m->handle, FABRIC);
     int err = cuda_check(gpu, result, "cuMemImportFromShareableHandle");
 
+    /* Where the daemon of this host or of the other one is not at work, or knows the other not, the
+     * driver refuses what was exported there. */
     if (result == RESULT_NOT_PERMIT || result == RESULT_NO_SUPPORT || result == RESULT_SYSTEM_READY)
         return cuda_error_add(gpu, -EOPNOTSUPP,
                               ": the service nvidia-imex must run on both hosts, and both must be "
                               "in /etc/nvidia-imex/nodes_config.cfg");
     return err;
-}
-
-static int import(struct gpu *gpu, struct cuda_mapping *m, CUmemGenericAllocationHandle *memory)
-{
-    return check_import(gpu,
-                        gpu->driver->cuMemImportFromShareableHandle(memory, m->handle, FABRIC));
 }
 
 /* The handle is good as long as what was made is there. */
@@ -78,8 +63,14 @@ static int make(struct gpu *gpu, struct cuda_mapping *m)
     const struct cuda_driver *driver = gpu->driver;
     CUmemAllocationProp prop = properties(gpu);
     CUmemGenericAllocationHandle imported;
-    int err = check_create(gpu, driver->cuMemCreate(&m->memory, m->bytes, &prop, 0));
+    CUresult result = driver->cuMemCreate(&m->memory, m->bytes, &prop, 0);
 
+    /* The IMEX channel is a device node that the administrator makes. */
+    if (result == RESULT_NOT_PERMIT)
+        return cuda_error(gpu, -EOPNOTSUPP,
+                          "cuMemCreate: no IMEX channel may be opened: nvidia-modprobe -i 0, and "
+                          "the service nvidia-imex (ls /dev/nvidia-caps-imex-channels)");
+    int err = cuda_check(gpu, result, "cuMemCreate");
     if (err)
         return err;
     m->made = true;

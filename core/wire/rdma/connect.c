@@ -71,17 +71,6 @@ int rdma_cm_open(struct wire *w, struct rdma_rail *rail)
     return 0;
 }
 
-static int cm_listen(struct wire *w, struct rdma_rail *rail)
-{
-    if (rail->listens)
-        return 0;
-    if (rdma_listen(rail->anchor, (int)w->options.links_most))
-        return rdma_fail(w, -errno, "RDMA CM cannot listen on '%s': %s", rail->device,
-                         strerror(errno));
-    rail->listens = rdma_get_src_port(rail->anchor);
-    return 0;
-}
-
 /* The next event, to be acknowledged; a peer that says nothing for WIRE_STILL_NS is gone. */
 static int next_event(struct wire *w, struct rdma_cm_event **event)
 {
@@ -330,8 +319,12 @@ int rdma_address(struct wire_link *l, void *at, size_t *len)
                              .psn = q->psn};
     int err = r->made ? 0 : rdma_queues_open(w);
 
-    if (!err && r->by_cm && !connects(l))
-        err = cm_listen(w, q->rail);
+    if (!err && r->by_cm && !connects(l) && !q->rail->listens) {
+        if (rdma_listen(q->rail->anchor, (int)w->options.links_most))
+            return rdma_fail(w, -errno, "RDMA CM cannot listen on '%s': %s", q->rail->device,
+                             strerror(errno));
+        q->rail->listens = rdma_get_src_port(q->rail->anchor);
+    }
     if (err)
         return err;
     if (r->by_cm) {

@@ -289,24 +289,18 @@ static int make(struct rdma_queue *q)
     }
 }
 
-/* What the other end may do to this one's memory: without a window, write. */
-static unsigned access_of(const struct rdma_queue *q)
-{
-    const struct wire *w = rdma_wire_of(q);
-    const struct wire_window *window = &q->link->window;
-
-    if (!w->options.windows)
-        return IBV_ACCESS_REMOTE_WRITE;
-    return (window->in && w->options.rdma.verb <= RDMA_WRITE_IMM ? IBV_ACCESS_REMOTE_WRITE : 0u) |
-           (window->out && rdma_reads(w) ? IBV_ACCESS_REMOTE_READ : 0u);
-}
-
 /* RDMA CM sets it up itself, when it connects. */
 static int init(struct rdma_queue *q)
 {
-    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT,
-                               .port_num = (uint8_t)q->rail->port,
-                               .qp_access_flags = access_of(q)};
+    const struct wire *w = rdma_wire_of(q);
+    const struct wire_window *window = &q->link->window;
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = (uint8_t)q->rail->port};
+
+    /* What the other end may do to this one's memory: without a window, write. */
+    if (!w->options.windows || (window->in && w->options.rdma.verb <= RDMA_WRITE_IMM))
+        attr.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
+    if (w->options.windows && window->out && rdma_reads(w))
+        attr.qp_access_flags |= IBV_ACCESS_REMOTE_READ;
     int err =
         q->id ? 0
               : ibv_modify_qp(q->qp, &attr,

@@ -448,22 +448,15 @@ static int take_acts(struct wire_worker *k)
     return have_acted(k, wc, rdma_poll(k, &rw->acts, wc));
 }
 
-/* A signalled one is through before more is posted than the queue holds; as a rule it was when the
- * answer came. */
-static int make_room(struct rdma_queue *q)
-{
-    int err = take_acts(q->link->worker);
-
-    if (err < 0)
-        return err;
-    return q->posted - q->completed + q->shape.pieces > q->shape.window ? -EAGAIN : 0;
-}
-
 static int post_turn(struct rdma_queue *q)
 {
     unsigned pieces = q->shape.pieces;
     struct ibv_send_wr *last = &q->send[pieces - 1], *bad;
-    int err = q->signalled != q->heard_of ? make_room(q) : 0;
+    /* A signalled one is through before more is posted than the queue holds; as a rule it was when
+     * the answer came. */
+    int err = q->signalled != q->heard_of ? take_acts(q->link->worker) : 0;
+    if (q->signalled != q->heard_of && err >= 0)
+        err = q->posted - q->completed + pieces > q->shape.window ? -EAGAIN : 0;
 
     if (err)
         return err;

@@ -7,6 +7,7 @@
 
 #include "harness/report/facts.h"
 #include "harness/report/page.h"
+#include "harness/report/reference.h"
 #include "harness/report/report.h"
 #include "harness/report/show.h"
 
@@ -763,6 +764,7 @@ void summary_answers(struct report *r, const struct headlines *h, size_t run, bo
     answer_machine(&s);
     answer_run(&s);
     trust_answer(r, &h->comparisons, run, d);
+    like_answer(r, run, d);
     if (!p.n && !is_of_jobs(&s, &p))
         answer_lowest(&s);
     answer_unknown(&s);

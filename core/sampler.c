@@ -20,6 +20,7 @@
  * clocks differ a little. */
 #define COVERED_LEAST 0.5
 #define COVERED_MOST  1.01
+#define TELL_NS       150000000u /* from one tell() to the next */
 #define CHECK_EVERY_SHARE                                                                          \
     8 /* the interval is looked at again when an eighth more samples are there */
 
@@ -194,14 +195,25 @@ static bool converged(const struct sampling *s)
     return true;
 }
 
+/* Time that goes by between two samples, and is the sampler's own. */
+static void tell(struct sampling *s, uint64_t *next_ns)
+{
+    uint64_t begin_ns = clock_cpu_ns();
+
+    s->config->tell(s->arg, s->out);
+    s->look_ns += clock_cpu_ns() - begin_ns;
+    *next_ns = clock_now_ns() + TELL_NS;
+}
+
 /* Takes samples until one of the four reasons to stop, which goes into out->stop. */
 static int collect(struct sampling *s)
 {
     const struct sampler_config *c = s->config;
     struct samples *out = s->out;
-    uint64_t next_check = c->min_samples;
+    uint64_t next_check = c->min_samples, tell_ns;
 
     out->begin_ns = clock_now_ns();
+    tell_ns = out->begin_ns + TELL_NS;
     for (;;) {
         out->stop = SAMPLER_INTERRUPTED;
         if (cancelled(s))
@@ -209,12 +221,14 @@ static int collect(struct sampling *s)
         int err = keep_one(s);
         if (err)
             return err;
+        if (c->tell && out->end_ns[out->n - 1] >= tell_ns)
+            tell(s, &tell_ns);
         out->stop = SAMPLER_CONVERGED;
         if (out->n >= next_check) {
             uint64_t begin_ns = clock_cpu_ns();
             bool enough = converged(s);
 
-            s->look_ns = clock_cpu_ns() - begin_ns;
+            s->look_ns += clock_cpu_ns() - begin_ns;
             if (enough)
                 return 0;
             next_check = out->n + out->n / CHECK_EVERY_SHARE + 1;

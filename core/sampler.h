@@ -13,6 +13,8 @@
 
 #define SAMPLER_SERIES_MAX 24
 
+struct samples;
+
 struct sampler_config {
     double confidence;    /* of the interval, 0.95 */
     double width;         /* wanted: half the interval's width as a share of the median, 0.01 */
@@ -26,6 +28,7 @@ struct sampler_config {
     int (*begin)(
         void *arg);     /* called when the warm-up is over; NULL: nothing. 0 or -errno, as of fn */
     const bool *enough; /* sampling ends, as with max_samples, when it is true; NULL: never */
+    void (*tell)(void *arg, const struct samples *so_far); /* now and then; NULL: nobody listens */
     const volatile int *cancel; /* sampling ends when it becomes non-zero; NULL: never */
 };
 

@@ -241,6 +241,13 @@ static const struct bench_imported imported[] = {
     {.program = NULL},
 };
 
+/* Of libraries a process opens one world, which fits the first case. */
+static const struct bench_start starts[] = {
+    {.what = "the other ranks, and the second for which the idle machine is watched",
+     .where = "backend=ring,halving,doubling,auto transport=shm,cma,tcp"},
+    {.what = NULL},
+};
+
 const struct bench_rows bench_rows = {
     .stage = STAGE_GROUP,
     .columns = columns,
@@ -251,5 +258,6 @@ const struct bench_rows bench_rows = {
     .pipes = pipes,
     .limits = limits,
     .parts = parts,
+    .starts = starts,
     .imported = imported,
 };

@@ -236,6 +236,12 @@ static const struct bench_imported imported[] = {
     {.program = NULL},
 };
 
+static const struct bench_start starts[] = {
+    {.what = "the peer, and the second for which the idle machine is watched",
+     .where = "transport=shm,cma,tcp"},
+    {.what = NULL},
+};
+
 const struct bench_rows bench_rows = {
     .stage = STAGE_NETWORK,
     .columns = columns,
@@ -246,5 +252,6 @@ const struct bench_rows bench_rows = {
     .plots = plots,
     .pipes = pipes,
     .experiments = experiments,
+    .starts = starts,
     .imported = imported,
 };

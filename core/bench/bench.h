@@ -42,6 +42,7 @@ struct device_work;
 struct gpu;
 struct gpus;
 struct gpu_watch;
+struct teller;
 
 /* One thing that a point measures; a row each. Filled in by setup. */
 struct series {
@@ -171,6 +172,7 @@ struct point {
     struct figure *figures;   /* use point_figure() */
     struct topo *topo_loaded; /* use point_topo() */
     struct gpus *gpus_loaded; /* use point_gpus() */
+    struct teller *teller;    /* of the line that says how far it is */
     struct gpu_watch *watch;  /* the GPUs of this point; NULL: there was none yet */
     struct gpu_ledger seen;   /* what it saw while the samples were taken: for check */
     /* GPUs that other processes of this point watched, said by check; NULL: none */

@@ -3,6 +3,7 @@
 #include "core/bench/runner.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,7 +17,11 @@
 #include "core/option.h"
 #include "core/rng.h"
 #include "core/row.h"
+#include "core/stats.h"
 #include "core/text.h"
+#include "core/units.h"
+
+#define TOLD_SAMPLES 1000u
 
 static size_t count_points(const struct runner *r)
 {
@@ -87,6 +92,21 @@ static void sample_watched(struct point *pt, const struct sampler_config *config
         evidence_add(oc->disturbed, sizeof(oc->disturbed), "%s%s", pt->watch_of, held_back);
 }
 
+/* The latest samples are enough for an estimate, and sorted in no time. */
+static void tell(void *arg, const struct samples *so_far)
+{
+    struct point *pt = arg;
+    const struct series *s = &pt->series[0];
+    size_t n = so_far->n < TOLD_SAMPLES ? so_far->n : TOLD_SAMPLES;
+    struct median_ci ci;
+
+    if (stats_ci_samples(so_far->ns[0] + so_far->n - n, n, pt->common->confidence, &ci))
+        return;
+    teller_show(pt->teller,
+                units_value(units_find(s->unit), s->quantity, so_far->inner, (uint64_t)ci.median),
+                fmax(ci.high - ci.median, ci.median - ci.low) / ci.median, s->unit);
+}
+
 static void measure(struct runner *r, struct point *pt, struct outcome *oc)
 {
     const struct bench_common *c = r->common;
@@ -100,6 +120,7 @@ static void measure(struct runner *r, struct point *pt, struct outcome *oc)
                                     .max_inner = pt->max_inner,
                                     .begin = begin_point,
                                     .enough = &pt->enough,
+                                    .tell = teller_is_heard(pt->teller) ? tell : NULL,
                                     .cancel = r->cancel};
 
     sample_watched(pt, &config, oc);
@@ -175,6 +196,26 @@ static bool is_of_gpu(const struct runner *r, const size_t *pick)
     return false;
 }
 
+/* "memory triad 64K": what was given, or is swept over. */
+static void tell_begin(struct runner *r, const size_t *pick)
+{
+    char label[128], size[24];
+    uint64_t number;
+    size_t at = (size_t)snprintf(label, sizeof(label), "%s", r->b->name);
+
+    for (size_t i = 0; i < r->n_own && at < sizeof(label); i++) {
+        const struct opt_values *v = &own_values(r)[i];
+        const char *value = v->n ? v->texts[pick[i]] : "";
+
+        if (!(r->b->options[i].flags & OPT_COLUMN) || (!v->given && v->n < 2) || !*value)
+            continue;
+        if (r->b->options[i].type == OPT_SIZE && !units_parse_u64(value, &number))
+            value = units_format_size(number, size, sizeof(size));
+        at += (size_t)snprintf(label + at, sizeof(label) - at, " %s", value);
+    }
+    teller_begin(&r->teller, label);
+}
+
 static int run_point(struct runner *r, size_t index)
 {
     size_t pick[ROW_PARAMS_MAX * 2];
@@ -204,6 +245,8 @@ static int run_point(struct runner *r, size_t index)
     gpu_ledger_none(&oc.gpu);
     if (pt.watch)
         gpu_watch_clear(pt.watch);
+    pt.teller = &r->teller;
+    tell_begin(r, pick);
     oc.err = apply_scopes(r, pick, &pt, params);
     if (!oc.err)
         oc.err = r->b->setup(&pt);
@@ -213,6 +256,8 @@ static int run_point(struct runner *r, size_t index)
         point_reason(&pt, oc.err, "set-up failed: %s", strerror(-oc.err));
     if (!oc.err)
         measure(r, &pt, &oc);
+    r->teller.done++;
+    teller_end(&r->teller);
     keep_loaded(&r->proto, &pt);
     clock_utc(oc.time_utc, sizeof(oc.time_utc));
     bool drop = oc.err == -EINTR && *r->cancel; /* interrupted before there was anything to say */
@@ -385,6 +430,7 @@ static int run_all(struct runner *r, size_t points)
         runner_lay_out_table(r);
     rng_seed(&rng, r->common->seed);
     points = choose_points(r, points, chosen);
+    teller_open(&r->teller, points * r->common->repeats);
     for (r->repeat = 1; !err && r->repeat <= r->common->repeats; r->repeat++) {
         memcpy(order, chosen, points * sizeof(*order));
         if (r->common->repeats > 1)
@@ -392,6 +438,7 @@ static int run_all(struct runner *r, size_t points)
         for (size_t i = 0; !err && i < points && !*r->cancel; i++)
             err = run_point(r, order[i]);
     }
+    teller_close(&r->teller);
     row_print_table_end(r->out, &r->table);
     r->result->interrupted = *r->cancel != 0;
     free(chosen);

@@ -4,6 +4,7 @@
 #define PLUMB_CORE_BENCH_RUNNER_H
 
 #include "core/bench/bench.h"
+#include "core/bench/teller.h"
 #include "core/ledger.h"
 #include "core/row.h"
 
@@ -54,6 +55,7 @@ struct runner {
     FILE *out, *samples_out;
     struct runner_columns columns;
     struct row_table table;
+    struct teller teller;
     size_t n_own;     /* options in bench->options */
     size_t first_own; /* index of the first of them in opts */
     char host[256];

@@ -280,11 +280,19 @@ static void count_losses(struct ranks *r)
         ranks_leave(r);
 }
 
+/* Command lines that share a process may ask for different numbers of processes. */
+static bool has_other_size(const struct ranks *r, const struct ranks_params *p)
+{
+    return !strcmp(world_group(r->world), "local") && world_size(r->world) != p->np && !gpus_used();
+}
+
 /* One world for all points, as long as it can be kept. */
 int ranks_need(struct point *pt, struct ranks *r, const struct ranks_params *p, bool watch)
 {
     if (r->session)
         count_losses(r);
+    if (r->session && has_other_size(r, p))
+        ranks_leave(r);
     if (r->session)
         return 0;
     if (r->unreachable)

@@ -177,9 +177,10 @@ static int launch_next(struct leader *g, size_t i)
 
     if (l->state != LAUNCH_TODO)
         return 0;
-    snprintf(g->progress.now, sizeof(g->progress.now), "%s: %s %s (launch %u)", t->side, l->bench,
-             l->arguments, l->repeat);
-    progress_show(&g->progress);
+    char now[160];
+
+    snprintf(now, sizeof(now), "%s: %s %s (launch %u)", t->side, l->bench, l->arguments, l->repeat);
+    progress_now(&g->progress, now, "");
     int err = target_launch(t, i / 2, g->error, sizeof(g->error));
     g->progress.done += !err;
     return err;
@@ -205,7 +206,7 @@ static int measure(struct leader *g)
     progress_start(&g->progress, stderr, n, done);
     for (size_t i = 0; !err && !*g->t[0].cancel && i < n; i++)
         err = launch_next(g, i);
-    progress_clear(&g->progress);
+    progress_end(&g->progress);
     return *g->t[0].cancel ? -ECANCELED : err;
 }
 

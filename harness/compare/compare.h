@@ -14,6 +14,7 @@
 
 #include "harness/compare/pairs.h"
 #include "harness/document/document.h"
+#include "harness/report/reference.h"
 
 /* Exit code: 0 equivalent or better, 1 worse, 2 usage or no run there, 3 inconclusive, 4 B failed
  * in cases that A has, a run was not measured to its end, or a file could not be written, 5 a run
@@ -40,8 +41,6 @@ int outputs_refuse_mixed(const struct output_asked *all, size_t n, char *error, 
 /* What is shown of a comparison, in one order and in the same words wherever it is shown: terminal,
  * Markdown, HTML, CSV and JSON write it out, and decide nothing. All of it lives in the pool of the
  * pairs' report. */
-
-struct reference;
 
 #define VIEW_DECISIONS 4
 #define VIEW_FIRST     20 /* cases of a pipe */
@@ -166,34 +165,8 @@ int view_print_html_section(FILE *out, struct view *v);
 /* What the JSON has of a case that was compared: its figures, into the object. */
 void view_figures_json(struct pool *pool, const struct pair *pair, json_t *o);
 
-/* ---- plumb compare --to: reference machines (reference.c) ---- */
+/* ---- plumb compare --to (reference.c) ---- */
 
-/* A run that is kept as a reference. Nearness is told by typed facts of its run.json alone:
- * architecture, microarchitecture, CPU model, cores, memory, virtualisation, GPUs. */
-struct reference {
-    const char *name, *path; /* of its folder */
-    json_t *meta;
-    double distance;         /* sum of the weights of what differs */
-    size_t n_alike, n_facts; /* 0 of 0 where no run is asked about */
-    const char *differs;     /* "cores 2 against 64, GPUs none against 8 x NVIDIA H200"; "" */
-    /* Cases that it and the run have both, of those of the run; 0 of 0: not counted. */
-    size_t n_comparable, n_cases;
-};
-
-struct references {
-    struct pool pool;
-    const char *folder;
-    const char *run_path;  /* the run that is asked about; NULL */
-    json_t *run;           /* its run.json; NULL */
-    struct reference *all; /* the nearest first, and of these the newest */
-    size_t n;
-};
-
-/* Reads those of PLUMB_REFERENCES, of ./results/reference, of the tree of this program, or of its
- * installation. run: the folder of the run that is asked about, or NULL. 0, or -ENOENT with error
- * set; to be released in any case. */
-int references_load(struct references *r, const char *run, char *error, size_t len);
-void references_release(struct references *r);
 /* By name; "auto": of those with which nearly as many of the run's cases can be compared as with
  * any, the nearest. NULL with error set. */
 const struct reference *references_find(struct references *r, const char *name, char *error,

@@ -165,9 +165,11 @@ static int side(void *arg, struct measurement *m, bool with, double *value)
 
     if (r->context.cancel && *r->context.cancel)
         return -ECANCELED;
-    snprintf(r->progress.now, sizeof(r->progress.now), "%s, turn %zu: %s the cause",
-             m->cause->check, m->n_turns + 1, with ? "with" : "without");
-    progress_show(&r->progress);
+    char now[160];
+
+    snprintf(now, sizeof(now), "%s, turn %zu: %s the cause", m->cause->check, m->n_turns + 1,
+             with ? "with" : "without");
+    progress_now(&r->progress, now, "");
     int err = m->own ? own_side(m, with, value) : launch_side(r, m, with, value);
     r->progress.done += !err;
     r->progress.total += !err && m->n_turns >= MEASURE_TURNS_MIN;
@@ -242,7 +244,7 @@ int measure_run(struct measures *m, FILE *chatter)
         if (m->options->cancel && *m->options->cancel)
             err = -ECANCELED;
     }
-    progress_clear(&r.progress);
+    progress_end(&r.progress);
     kept_release(&r.kept);
     return err;
 }

@@ -15,6 +15,7 @@
 #include "core/program.h"
 #include "core/row.h"
 #include "core/text.h"
+#include "core/units.h"
 #include "harness/hosts/launcher.h"
 #include "harness/limits/limits_row.h"
 #include "harness/plan/suite.h"
@@ -149,6 +150,30 @@ static void print_failed_row(struct launching *g, const char *code, const char *
     row.time_utc = clock_utc(utc, sizeof(utc));
     print_hosts(g, out);
     row_print_csv(out, &row);
+}
+
+const char *launch_label(const struct bench_list *benches, const struct launch *l, char *text,
+                         size_t len)
+{
+    const struct bench_info *b = bench_list_find(benches, l->bench);
+    size_t at = (size_t)snprintf(text, len, "%s", l->bench);
+
+    for (size_t i = 0; b && i < b->n_own; i++) {
+        char size_text[24];
+        uint64_t bytes;
+        size_t size;
+        const char *value = argument_value(l->arguments, b->options[i].name, &size);
+
+        if (!value || at >= len)
+            continue;
+        snprintf(size_text, sizeof(size_text), "%.*s", (int)size, value);
+        if (b->options[i].type == OPT_SIZE && !units_parse_u64(size_text, &bytes)) {
+            value = units_format_size(bytes, size_text, sizeof(size_text));
+            size = strlen(value);
+        }
+        at += (size_t)snprintf(text + at, len - at, " %.*s", (int)size, value);
+    }
+    return text;
 }
 
 /* ---- Start, rows and samples ---- */

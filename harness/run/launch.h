@@ -101,6 +101,10 @@ int batch_run(struct batches *all, const struct bench_info *bench, const struct 
 /* Ends the processes. */
 void batches_release(struct batches *all);
 
+/* "memory triad DRAM": the values of the benchmark's own options. */
+const char *launch_label(const struct bench_list *benches, const struct launch *l, char *text,
+                         size_t len);
+
 struct launch_context {
     const struct bench_list *benches;
     const char *run; /* the run's name */

@@ -2,16 +2,16 @@
 /* The progress line: see progress.h. */
 #include "harness/run/progress.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/status_line.h"
+#include "core/text.h"
 #include "core/units.h"
-
-#define BAR 24
 
 void progress_start(struct progress *p, FILE *out, size_t total, size_t done)
 {
@@ -26,6 +26,13 @@ void progress_start(struct progress *p, FILE *out, size_t total, size_t done)
                            .total = total,
                            .done = done,
                            .first = done};
+    p->estimate = terminal ? memfd_create("estimate", MFD_CLOEXEC) : -1;
+    if (p->estimate >= 0) {
+        char path[64];
+
+        snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)getpid(), p->estimate);
+        setenv(STATUS_ESTIMATE_ENV, path, 1);
+    }
     p->begin_ns = clock_now_ns();
     p->next_ns = p->begin_ns + p->every_ns;
 }
@@ -67,34 +74,9 @@ const char *progress_log_line(const struct progress *p, uint64_t now_ns, char *t
     return text;
 }
 
-const char *progress_line(const struct progress *p, uint64_t now_ns, int width, char *text,
-                          size_t len)
-{
-    char bar[BAR + 1], left[32];
-    size_t full = p->total ? p->done * BAR / p->total : BAR;
-
-    memset(bar, '.', BAR);
-    memset(bar, '#', full);
-    bar[BAR] = 0;
-    unsigned s;
-
-    left[0] = 0;
-    if (seconds_left(p, now_ns, &s)) {
-        if (s >= 3600)
-            snprintf(left, sizeof(left), ", %u:%02u:%02u left", s / 3600, s / 60 % 60, s % 60);
-        else
-            snprintf(left, sizeof(left), ", %u:%02u left", s / 60, s % 60);
-    }
-    snprintf(text, len, "[%s] %zu of %zu%s  %s", bar, p->done, p->total, left, p->now);
-    if (width > 0 && (size_t)width < strlen(text) && (size_t)width < len)
-        text[width] = 0;
-    return text;
-}
-
 void progress_show(struct progress *p)
 {
-    struct winsize size = {0};
-    char text[320];
+    char text[STATUS_LINE_BYTES], estimate[STATUS_ESTIMATE] = "";
 
     if (p->log) {
         uint64_t now_ns = clock_now_ns();
@@ -109,9 +91,36 @@ void progress_show(struct progress *p)
     }
     if (!p->out)
         return;
-    int width = ioctl(fileno(p->out), TIOCGWINSZ, &size) || size.ws_col < 20 ? 79 : size.ws_col - 1;
-    fprintf(p->out, "\r%s\033[K", progress_line(p, clock_now_ns(), width, text, sizeof(text)));
+    if (p->estimate >= 0 && pread(p->estimate, estimate, sizeof(estimate) - 1, 0) < 0)
+        estimate[0] = 0;
+    unsigned left_s;
+    const struct status_line line = {.done = p->done,
+                                     .total = p->total,
+                                     .label = *p->label ? p->label : p->now,
+                                     .estimate = estimate,
+                                     .left_s =
+                                         seconds_left(p, clock_now_ns(), &left_s) ? left_s : NAN};
+
+    fprintf(p->out, "\r%s\033[K", status_line(&line, wrap_width(p->out) - 1, text));
     fflush(p->out);
+}
+
+void progress_now(struct progress *p, const char *now, const char *label)
+{
+    snprintf(p->now, sizeof(p->now), "%s", now);
+    snprintf(p->label, sizeof(p->label), "%s", label);
+    if (p->estimate >= 0 && ftruncate(p->estimate, 0))
+        p->estimate = -1; /* what it holds is of another case */
+    progress_show(p);
+}
+
+void progress_end(struct progress *p)
+{
+    progress_clear(p);
+    if (p->estimate >= 0)
+        close(p->estimate);
+    p->estimate = -1;
+    unsetenv(STATUS_ESTIMATE_ENV);
 }
 
 void progress_clear(struct progress *p)

@@ -363,9 +363,10 @@ static int run_launch(struct run *r, size_t i, const struct launch_context *cont
         p->left_ns = estimate_left_ns(&r->estimate, &r->plan);
         p->rest_ns = p->left_ns - estimate_expects_ns(&r->estimate, i);
     }
-    snprintf(r->progress.now, sizeof(r->progress.now), "%s %s (launch %u)", l->bench, l->arguments,
-             l->repeat);
-    progress_show(&r->progress);
+    char now[160], label[96];
+
+    snprintf(now, sizeof(now), "%s %s (launch %u)", l->bench, l->arguments, l->repeat);
+    progress_now(p, now, launch_label(&r->benches, l, label, sizeof(label)));
     int err = launch_run(context, l, &launched);
     r->child_ns += launched.child_ns;
     if (err)
@@ -483,7 +484,7 @@ static int run_launches(struct run *r)
             err = run_launch(r, i, &context);
     if (!err && !*r->cancel && r->again_ns)
         err = run_again(r, &context);
-    progress_clear(&r->progress);
+    progress_end(&r->progress);
     batches_release(&r->batches);
     return err;
 }

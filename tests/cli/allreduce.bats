@@ -97,3 +97,11 @@ END
     [ "$(cells vector_bytes | sort -u | xargs)" = 51114064 ]
     [ "$(cells bucket | sort -nu | xargs)" = "4194304 67108864" ]
 }
+
+@test "command lines of one process may ask for different numbers of ranks" {
+    local np
+    for np in 2 3; do echo "$quick --np $np --ranks $np --size 8"; done > "$BATS_TEST_TMPDIR/lines"
+    "$bin" --commands /dev/null < "$BATS_TEST_TMPDIR/lines" | awk 'NR == 1 || !/^backend,/' > "$out"
+    [ "$(cells ranks | sort -u | xargs)" = "2 3" ]
+    [ "$(cells status | grep -cE 'wrong|failed|skipped')" -eq 0 ]
+}

@@ -51,3 +51,13 @@ codes = collections.Counter(row["code"] for row in csv.DictReader(open("r/null.c
 assert codes["crashed"] == codes["timeout"] == 2, codes
 END
 }
+
+@test "the cases of net in a round share a process, whose start takes longer than they do" {
+    cd "$work"
+    watched net
+    echo '  - {bench: net, transport: shm, pattern: latency, size: [8, 64]}' | suite "repeat: 2, warmup: 0s, max-samples: 30"
+    run -0 "$plumb" run t.yaml --out r --no-report
+    [ "$(wc -l < starts)" -eq 2 ]
+    run -0 "$plumb" run t.yaml --out s --no-report --processes case
+    [ "$(wc -l < starts)" -eq 6 ]
+}

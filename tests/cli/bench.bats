@@ -217,3 +217,16 @@ END
     columns=$(head -n 1 "$out" | tr -cd , | wc -c)
     [ "$(tail -n 1 "$out" | sed 's/"[^"]*"//g' | tr -cd , | wc -c)" -eq "$columns" ]
 }
+
+@test "while it measures: a harness reads the value so far, and a terminal shows one line, which goes" {
+    local slow="--sleep 60ms --warmup 1ms --min-samples 8 --max-samples 8 --number 1,2" estimate=$BATS_TEST_TMPDIR/estimate shown=$BATS_TEST_TMPDIR/shown
+    : > "$estimate"
+    # shellcheck disable=SC2086 # words
+    PLUMB_ESTIMATE=$estimate exits 0 bench $slow
+    tr -d '\0' < "$estimate" | grep -qE '^(9|10)[0-9.]* us'
+    command script -qec "stty cols 60; '$bin' $slow" /dev/null > "$shown" < /dev/null
+    grep -qE $'\r\\[0/2\\] null 1\e\\[K' "$shown"
+    grep -qE $'\r\\[1/2\\] null 2  (9|10)[0-9.]* us.* left\e\\[K' "$shown"
+    [ "$(tr '\r' '\n' < "$shown" | grep -c '^\[./2\].\{60\}')" -eq 0 ]
+    [ "$(grep -c $'\r\e\\[K' "$shown")" -ge 2 ]
+}

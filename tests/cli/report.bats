@@ -163,3 +163,19 @@ END
     [ "$(wc -l < made)" -ge 20 ]
     diff shown made
 }
+
+# beside MODEL: the line on the nearest reference, of the processor with this model, in a run whose memory is at 0.7 of it
+beside() {
+    rm -rf mine && cp -r "$top/results/reference/xeon-avx512-2vcpu" mine
+    sed -i "s/\"run\": \"quick-/\"run\": \"mine-/; s/\"model_number\": [0-9]*/\"model_number\": $1/; s/\"vendor\": \"[A-Z][a-z]*Intel\"/\"vendor\": \"$2\"/" mine/run.json
+    awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
+        NR > 1 && $at["value"] { $at["value"] *= $at["metric"] == "bandwidth" ? 0.7 : 1 / 0.7 } 1' OFS=, \
+        mine/memory.csv > memory.csv && mv memory.csv mine/
+    "$plumb" report mine --out page --notes | grep -A2 '^Compared' | tr -s '\n ' ' '
+}
+
+@test "a run says how it stands beside the nearest reference" {
+    [[ $(beside 207 GenuineIntel) == *"xeon-avx512-2vcpu"*"2026-11-25"*"(same processor)"*"Memory 0.70"*"else 1.00 "* ]]
+    [[ $(beside 143 GenuineIntel) == *"xeon-avx512-2vcpu"*"(similar: AVX-512, 2 cores)"* ]]
+    [ -z "$(beside 207 OtherMaker)" ]
+}

@@ -14,6 +14,7 @@
 /* Limits so far above the values are not drawn: they would flatten the plot. */
 #define ROOM_FOR_LIMIT_LINEAR 2.5
 #define ROOM_FOR_LIMIT_LOG    30
+#define INTERVAL_ROOM         1.5 /* above the values: what reaches further ends in an arrow */
 
 static void choose_scales(struct figure_drawing *d)
 {
@@ -24,6 +25,24 @@ static void choose_scales(struct figure_drawing *d)
                       plot->ticks[plot->n_ticks - 1].at >= LOG_X_FROM * plot->ticks[0].at;
     plot->y_log = d->low > 0 && d->high >= LOG_Y_FROM * d->low;
     plot->y_from_zero = !plot->y_log && d->low >= 0;
+    if (d->top > INTERVAL_ROOM * d->high) {
+        plot->shown_low = plot->y_log ? d->low / INTERVAL_ROOM : fmin(d->low, 0);
+        plot->shown_high = INTERVAL_ROOM * d->high;
+    }
+}
+
+/* The axis of bars has room for their limits, as far as these do not flatten them. */
+static void show_row_limits(struct figure_drawing *d)
+{
+    struct plot *plot = &d->f->plot;
+
+    for (size_t i = 0; plot->rows && i < plot->n_ticks; i++)
+        if (plot->rows[i].limit <= ROOM_FOR_LIMIT_LINEAR * d->high)
+            plot->y_top = fmax(plot->y_top, plot->rows[i].limit);
+        else
+            d->rows[i].limit = 0;
+    if (plot->y_top > plot->shown_high)
+        plot->shown_low = plot->shown_high = 0;
 }
 
 /* Long times in ms: their axis needs no exponents. */
@@ -166,6 +185,7 @@ static void name_axes(struct figure_drawing *d)
     bytes = g->hint ? g->hint->flags & PLOT_BYTES && !strcmp(x, g->hint->x)
                     : strstr(x, "bytes") != NULL;
     plot->x_label = with_unit(d->pool, x_name(d), bytes ? "bytes" : "");
+    plot->x_bytes = bytes;
     plot->y_label = value;
 }
 
@@ -259,18 +279,19 @@ bool figure_make(const struct group *g, size_t facet, size_t number, struct figu
     if (isnan(d.high) ||
         (g->place == FIGURE_AMONG_PLOTS ? zero || count_values(&d) < 2 : f->plot.n_ticks < 2))
         return false;
-    if (g->overlays)
+    if (g->overlays && g->x)
         drawing_add_overlays(&d);
     f->plot.lines = d.lines;
     take_ms(&d);
     choose_scales(&d);
+    show_row_limits(&d);
     name_axes(&d);
     add_marks(&d);
     f->subtitle = make_subtitle(&d, first);
     f->note = make_note(&d);
     f->plot.name = file_name(d.pool, g, number);
-    f->plot.title = *f->subtitle
-                        ? pool_text(d.pool, "%s %s: %s", g->bench->name, g->metric, f->subtitle)
-                        : pool_text(d.pool, "%s %s", g->bench->name, g->metric);
+    f->heading = pool_text(d.pool, "%s %s", g->bench->name, with_unit(d.pool, g->metric, d.unit));
+    f->plot.title =
+        *f->subtitle ? pool_text(d.pool, "%s: %s", f->heading, f->subtitle) : f->heading;
     return true;
 }

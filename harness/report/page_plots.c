@@ -12,7 +12,7 @@ void page_figure(const struct page *page, size_t i)
     FILE *out = page->out;
 
     html_print(out, "<figure id='plot-%s'>\n<figcaption><b>%s</b> <span>%s</span></figcaption>\n",
-               plot->name, plot->categories ? plot->x_label : plot->y_label, f->subtitle);
+               plot->name, f->heading, f->subtitle);
     plot_write_html(&page->r->pool, plot, out);
     fputs("<p class='note'>", out);
     if (plot->watermark)

@@ -107,8 +107,7 @@ static bool classes_refine(struct classes *classes, const struct dimension *d, s
 #define PAIRS_DRAWN    6 /* of GPUs, as lines; more are in matrices alone */
 #define HOSTS_DRAWN                                                                                \
     3 /* the same of hosts, each pair of which has lines of what the CPUs spend and TCP says, too */
-#define GUESSED_X_MIN                                                                              \
-    3 /* values that make a numeric parameter worth an axis where no rule says so */
+#define LINE_POINTS_MIN 4 /* fewer are listed: between them a line says nothing */
 
 size_t group_lines_max(const struct group *g)
 {
@@ -124,7 +123,7 @@ static void choose_x(struct group *g)
         const struct dimension *d = &g->dims[i];
         bool named = g->hint && !strcmp(g->bench->params[i], g->hint->x);
 
-        if (!d->numbers || d->n_values < (named ? 2 : GUESSED_X_MIN))
+        if (!d->numbers || d->n_values < LINE_POINTS_MIN)
             continue;
         if (named) {
             g->x = d;
@@ -146,6 +145,19 @@ static size_t rank_in(const char *words, const char *word)
     return 1000;
 }
 
+/* The column that the hint has as x; of listed cases the least telling. */
+static bool is_x(const struct group *g, size_t param)
+{
+    return g->hint && !strcmp(g->bench->params[param], g->hint->x);
+}
+
+/* x says the same. */
+static bool is_side(const struct group *g, size_t param)
+{
+    return g->hint && g->hint->square && !g->listed && !is_x(g, param) &&
+           word_in(g->hint->square, g->bench->params[param]);
+}
+
 static bool comes_before(const struct group *g, const struct dimension *a,
                          const struct dimension *b)
 {
@@ -153,6 +165,10 @@ static bool comes_before(const struct group *g, const struct dimension *a,
     size_t x = rank_in(words, g->bench->params[a->param]);
     size_t y = rank_in(words, g->bench->params[b->param]);
 
+    bool last = is_x(g, a->param);
+
+    if (last != is_x(g, b->param))
+        return !last;
     if (x != y)
         return x < y;
     return a->n_values != b->n_values ? a->n_values > b->n_values : a->param < b->param;
@@ -167,7 +183,7 @@ static size_t list_candidates(const struct group *g, const struct dimension **ca
         const struct dimension *d = &g->dims[i];
         size_t at = n;
 
-        if (d == g->x || d->n_values < 2 ||
+        if (d == g->x || d->n_values < 2 || is_side(g, i) ||
             described_ignores(g->bench, g->hint, g->bench->params[i]))
             continue;
         for (; at && comes_before(g, d, candidates[at - 1]); at--)
@@ -235,12 +251,30 @@ static void choose_facets(struct group *g)
     }
 }
 
+static size_t longest_line(const struct group *g)
+{
+    size_t *points = xcalloc(g->line_of.n, sizeof(*points)), longest = 0;
+
+    for (size_t i = 0; i < g->n; i++) {
+        size_t n = ++points[g->line_of.of_case[i]];
+        longest = n > longest ? n : longest;
+    }
+    free(points);
+    return longest;
+}
+
 void group_plan(struct group *g)
 {
     g->dims = pool_alloc(&g->r->pool, g->bench->n_params, sizeof(*g->dims));
     for (size_t i = 0; i < g->bench->n_params; i++)
         dimension_make(&g->r->pool, g->bench, g->cases, g->n, i, &g->dims[i]);
     choose_x(g);
+    choose_lines(g);
+    choose_facets(g);
+    if (!g->x || longest_line(g) >= LINE_POINTS_MIN)
+        return;
+    g->x = NULL;
+    g->n_lines = g->n_facets = 0;
     choose_lines(g);
     choose_facets(g);
 }

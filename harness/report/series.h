@@ -38,8 +38,8 @@ struct figure {
     struct plot plot;
     struct figure_line *lines; /* one a line of the plot */
     const struct report_bench *bench;
-    const char *subtitle; /* "dtype f64, threads 2" */
-    const char *note;     /* what the metric is; what was left out, and why; or "" */
+    const char *heading, *subtitle; /* "gemm throughput (GFLOP/s)", "dtype f64, threads 2" */
+    const char *note;               /* what the metric is; what was left out, and why; or "" */
     enum figure_place place;
 };
 
@@ -122,6 +122,7 @@ struct figure_drawing {
     size_t room;                /* for lines */
     size_t *colours;            /* of each class of lines; SIZE_MAX: it is not drawn */
     struct plot_tick *ticks;
+    struct plot_row *rows;
     struct plot_mark *marks;
     const char *unit; /* of the values' axis */
     double low, high; /* of the values; NaN: none yet */

@@ -41,6 +41,7 @@ static void show_row_limits(struct figure_drawing *d)
             plot->y_top = fmax(plot->y_top, plot->rows[i].limit);
         else
             d->rows[i].limit = 0;
+    d->f->limits = plot->y_top > 0;
     if (plot->y_top > plot->shown_high)
         plot->shown_low = plot->shown_high = 0;
 }
@@ -135,6 +136,7 @@ static void add_caches(struct figure_drawing *d)
         text = n > 1 ? pool_text(d->pool, "L%lld %lldx%s", level, n, size_text)
                      : pool_text(d->pool, "L%lld %s", level, size_text);
         add_mark(d, at, false, text, pool_text(d->pool, "L%lld", level));
+        d->f->caches = true;
     }
 }
 
@@ -143,6 +145,7 @@ static void add_marks(struct figure_drawing *d)
     d->marks = pool_alloc(d->pool, LIMITS_MAX + CACHES_MAX, sizeof(*d->marks));
     d->f->plot.marks = d->marks;
     add_limits(d);
+    d->f->limits = d->f->limits || d->f->plot.n_marks;
     if (d->g->hint && d->g->hint->flags & PLOT_CACHE_MARKS && d->g->x && d->f->plot.n_ticks)
         add_caches(d);
 }

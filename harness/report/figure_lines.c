@@ -189,6 +189,8 @@ static const char *label_of(const struct figure_drawing *d, size_t i,
         if (is_end(g, param) && !strcmp(ends, text)) /* of both ends, said before */
             continue;
         ends = is_end(g, param) ? text : ends;
+        if (g->hint && g->hint->square && !strcmp(g->bench->params[param], g->hint->x))
+            text = show_param(d->pool, g->bench, param, c->params[param]); /* of all its sides */
         if (!drawing_is_of_shape(g, param))
             label = show_joined(d->pool, label, text);
     }

@@ -53,7 +53,7 @@ static void write_cell(const struct page *page, const struct matrix *m, size_t c
         html_print(out, "<td title='%s'", tip_of(page, m, cell));
         fprintf(out, " style='--shade:%.0f%%'%s>",
                 m->high > 0 ? SHADE_MAX * fmax(at->point->value, 0) / m->high : 0,
-                at->slow ? " class='slow'" : "");
+                matrix_is_marked(m, cell) ? " class='slow'" : "");
         html_print(out, "%s</td>", show_short(&page->r->pool, at->point->value));
     }
 }
@@ -165,26 +165,19 @@ bool page_has_matrices(const struct page *page, bool hosts)
 void page_matrices(const struct page *page)
 {
     if (page_has_matrices(page, true)) {
-        fputs(
-            "<section id='links'>\n<h2>Between hosts</h2>\n"
-            "<p>Rows send, columns receive; the stronger the colour, the higher. Point at a cell "
-            "for its interval and limit. A framed cell is slow: it is proven to be more than 10 % "
-            "below the others. A single launch proves nothing. A host is named where that is "
-            "proven "
-            "of its links, against those between the other hosts. "
-            "More than three pairs are not drawn as lines among the plots.</p>\n"
-            "<div class='matrices'>\n",
-            page->out);
+        fputs("<section id='links'>\n<h2>Between hosts</h2>\n"
+              "<p class='note'>Rows send, columns receive; the stronger the colour, the higher. "
+              "A framed cell is slow, or looks slow, against the others.</p>\n"
+              "<div class='matrices'>\n",
+              page->out);
         write_matrices(page, true);
     }
     if (!page_has_matrices(page, false))
         return;
-    fputs(
-        "<section id='peers'>\n<h2>Between GPUs</h2>\n"
-        "<p>Rows are sources, columns destinations; the stronger the colour, the higher. Point "
-        "at a cell for its interval and limit. A framed cell is slow: it is proven to be more than "
-        "10 % below the others of its kind of link. A single launch proves "
-        "nothing.</p>\n<div class='matrices'>\n",
-        page->out);
+    fputs("<section id='peers'>\n<h2>Between GPUs</h2>\n"
+          "<p class='note'>Rows are sources, columns destinations; the stronger the colour, the "
+          "higher. A framed cell is slow, or looks slow, against the others of its kind of link."
+          "</p>\n<div class='matrices'>\n",
+          page->out);
     write_matrices(page, false);
 }

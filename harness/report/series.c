@@ -291,6 +291,33 @@ static void make_name_unique(struct report *r, struct figures *figures)
         }
 }
 
+/* The hierarchy of the memory first, then what has a limit, then other rates, then times. What was
+ * counted beside the samples stands apart. */
+static unsigned rank_of(const struct report *r, const struct figure *f, const struct report_case *c)
+{
+    unsigned kind = f->caches && c->more_is_better ? 0 : f->limits ? 1 : c->more_is_better ? 2 : 3;
+
+    if (!c->more_is_better && described_is_figure(r, f->bench, c))
+        return FIGURE_ASIDE;
+    return kind * (STAGES + 1) + described_order(f->bench->described->stage);
+}
+
+static void note_undrawn(const struct group *g, size_t facet, struct figures *out)
+{
+    struct undrawn u = {.bench = g->bench};
+
+    for (size_t i = 0; i < g->n; i++) {
+        const struct report_case *c = &g->bench->cases[g->cases[i]];
+
+        if (g->facet_of.of_case[i] != facet || !c->points[0].n_values)
+            continue;
+        u.c = u.c ? u.c : c;
+        u.n++;
+    }
+    if (u.c && out->n_undrawn < UNDRAWN_MAX)
+        out->undrawn[out->n_undrawn++] = u;
+}
+
 static void make_figures(struct group *g, struct figures *out, size_t *left_out)
 {
     size_t made = 0, number = g->facet_of.n > 1;
@@ -300,9 +327,12 @@ static void make_figures(struct group *g, struct figures *out, size_t *left_out)
             ++*left_out;
             continue;
         }
-        if (!figure_make(g, facet, number, &out->all[out->n]))
+        if (!figure_make(g, facet, number, &out->all[out->n])) {
+            note_undrawn(g, facet, out);
             continue;
+        }
         make_name_unique(g->r, out);
+        out->all[out->n].rank = rank_of(g->r, &out->all[out->n], &g->bench->cases[g->cases[0]]);
         out->n++;
         made++;
         number++;
@@ -398,17 +428,6 @@ static void collect(struct group *g, const struct case_group *all)
             g->cases[g->n++] = (size_t)(all->cases[i] - b->cases);
 }
 
-/* One value alone is no plot. */
-static bool is_worth_it(const struct group *g)
-{
-    size_t values = 0;
-
-    for (size_t i = 0; i < g->n; i++)
-        for (size_t run = 0; run < g->r->n_runs; run++)
-            values += g->bench->cases[g->cases[i]].points[run].n_values > 0;
-    return values > 1;
-}
-
 static void add_group(struct report *r, const struct report_bench *b, const struct case_group *all,
                       bool gpu, bool listed, struct figures *out, size_t *left_out)
 {
@@ -418,10 +437,22 @@ static void add_group(struct report *r, const struct report_bench *b, const stru
     if (g.hint && g.hint->undrawn && word_in(g.hint->undrawn, all->cases[0]->metric))
         return;
     collect(&g, all);
-    if (!is_worth_it(&g))
+    if (!g.n)
         return;
     group_plan(&g);
     make_figures(&g, out, left_out);
+}
+
+static void sort_figures(struct figures *figures)
+{
+    for (size_t i = 1; i < figures->n; i++) {
+        struct figure f = figures->all[i];
+        size_t at = i;
+
+        for (; at && figures->all[at - 1].rank > f.rank; at--)
+            figures->all[at] = figures->all[at - 1];
+        figures->all[at] = f;
+    }
 }
 
 void figures_make(struct report *r, struct figures *out)
@@ -437,6 +468,7 @@ void figures_make(struct report *r, struct figures *out)
             for (int kind = 0; kind < 4; kind++)
                 add_group(r, b, &metrics.all[i], kind < 2, kind % 2, out, &left_out);
     }
+    sort_figures(out);
     if (left_out)
         out->left_out = pool_text(&r->pool,
                                   "%zu more plots are left out, so that the page stays readable; "

@@ -20,6 +20,7 @@ struct scaling_series;
 #define SERIES_CATEGORIES_MAX 24
 #define SERIES_PLOTS_MAX      6 /* of one benchmark and metric */
 #define REPORT_PLOTS_MAX      24
+#define UNDRAWN_MAX           24
 #define SCALING_PLOTS_MAX     12 /* beside them */
 #define FIGURES_MAX           (REPORT_PLOTS_MAX + SCALING_PLOTS_MAX)
 
@@ -41,11 +42,24 @@ struct figure {
     const char *heading, *subtitle; /* "gemm throughput (GFLOP/s)", "dtype f64, threads 2" */
     const char *note;               /* what the metric is; what was left out, and why; or "" */
     enum figure_place place;
+    bool caches, limits; /* are marked */
+    unsigned rank;       /* less is drawn before; FIGURE_ASIDE: what it costs beside, folded away */
+};
+
+#define FIGURE_ASIDE 1000
+
+/* Values of one metric that make no chart: one alone, or nothing but 0. */
+struct undrawn {
+    const struct report_bench *bench;
+    const struct report_case *c; /* the first of them */
+    size_t n;
 };
 
 struct figures {
     struct figure all[FIGURES_MAX];
     size_t n;
+    struct undrawn undrawn[UNDRAWN_MAX];
+    size_t n_undrawn;
     const char *left_out; /* a sentence on plots that are not there, or "" */
 };
 
@@ -110,7 +124,7 @@ bool figure_make(const struct group *g, size_t facet, size_t number, struct figu
 
 /* ---- A plot while it is made: figure_lines.c puts the values in, figure.c the rest ---- */
 
-#define LIMITS_MAX 3
+#define LIMITS_MAX 6
 
 struct figure_drawing {
     const struct group *g;

@@ -2,6 +2,7 @@
 /* A chart as SVG: see plot.h. This file writes lines and rows; plot_words.c has their texts. */
 #include "harness/document/plot.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -200,10 +201,16 @@ static void place_marks(struct pen *pen)
     }
 }
 
-/* One label for the title and an axis. */
+/* One label for the title and an axis: has the title these words? */
 static bool is_said(const struct plot *p, const char *label)
 {
-    return strstr(p->title, label) != NULL;
+    const char *at = strstr(p->title, label);
+    size_t n = strlen(label);
+
+    while (n && at &&
+           ((at > p->title && isalnum((unsigned char)at[-1])) || isalnum((unsigned char)at[n])))
+        at = strstr(at + 1, label);
+    return at != NULL;
 }
 
 static void make_rows(struct pen *pen)

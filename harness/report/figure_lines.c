@@ -40,7 +40,7 @@ void drawing_note(struct figure_drawing *d, double y)
  * no share is above 100 %. */
 static double possible(const struct figure_drawing *d, double high)
 {
-    double most = !strcmp(d->g->unit, "%") ? 100 : INFINITY, cpus = 0;
+    double most = !strcmp(d->g->unit, "percent") ? 100 : INFINITY, cpus = 0;
     bool alone = true;
 
     for (size_t run = 0; run < d->g->r->n_runs; run++) {

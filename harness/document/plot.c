@@ -379,7 +379,7 @@ static void write_level(const struct pen *pen, size_t i, double *labels, size_t 
             text = labels[k] + pen->line;
             k = (size_t)-1; /* it may touch another one there */
         }
-    if (text > pen->bottom - 2 || *n_labels == MARKS_MAX)
+    if (text > pen->bottom - 2 || *n_labels == MARKS_MAX || (m->brief && !*m->brief))
         return;
     labels[(*n_labels)++] = text;
     write_text(pen, fmax(to, fmin(pen->left + width, pen->right)), text, "end", "faint", m->label);

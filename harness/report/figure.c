@@ -8,9 +8,10 @@
 #include "harness/report/series.h"
 #include "harness/report/show.h"
 
-#define LOG_X_FROM 8  /* largest over smallest value from which an axis is logarithmic */
-#define LOG_Y_FROM 30 /* higher: a linear axis from 0 says more, as long as it shows all */
-#define CACHES_MAX 8
+#define LOG_X_FROM   8  /* largest over smallest value from which an axis is logarithmic */
+#define LOG_Y_FROM   30 /* higher: a linear axis from 0 says more, as long as it shows all */
+#define CACHES_MAX   8
+#define LIMITS_NAMED 2
 /* Limits so far above the values are not drawn: they would flatten the plot. */
 #define ROOM_FOR_LIMIT_LINEAR 2.5
 #define ROOM_FOR_LIMIT_LOG    30
@@ -86,7 +87,8 @@ static void add_limits(struct figure_drawing *d)
 
         if (d->limits[i] <= 0 || d->limits[i] > room)
             continue;
-        add_mark(d, d->limits[i], true, label, label);
+        /* of several, the picture has no room for the words: point at one */
+        add_mark(d, d->limits[i], true, label, d->n_limits > LIMITS_NAMED ? "" : label);
         d->marks[plot->n_marks - 1].from = d->limit_from[i];
         d->marks[plot->n_marks - 1].to = d->limit_to[i];
         plot->y_top = fmax(plot->y_top, 1.08 * d->limits[i]);
@@ -230,6 +232,8 @@ static const char *make_note(const struct figure_drawing *d)
                                 d->g->other_gpus));
     if (d->n_limits > LIMITS_MAX && !d->f->plot.categories)
         show_list_add(&note, "the limits differ from point to point: see the rows");
+    else if (d->n_limits > LIMITS_NAMED && !d->f->plot.categories)
+        show_list_add(&note, "dotted: the limits of these points");
     return show_list_text(&note);
 }
 

@@ -54,7 +54,8 @@ static void write_cell(const struct page *page, const struct matrix *m, size_t c
         fprintf(out, " style='--shade:%.0f%%'%s>",
                 m->high > 0 ? SHADE_MAX * fmax(at->point->value, 0) / m->high : 0,
                 matrix_is_marked(m, cell) ? " class='slow'" : "");
-        html_print(out, "%s</td>", show_short(&page->r->pool, at->point->value));
+        double factor = show_scale(&page->r->pool, m->high, m->unit).factor;
+        html_print(out, "%s</td>", show_short(&page->r->pool, factor * at->point->value));
     }
 }
 
@@ -77,7 +78,8 @@ static void write_caption(const struct page *page, const struct matrix *m)
     size_t all = m->n * (m->n - 1);
     FILE *out = page->out;
 
-    html_print(out, "<figcaption><b>%s (%s)</b> <span>%s%s%s</span>", m->metric, m->unit,
+    html_print(out, "<figcaption><b>%s (%s)</b> <span>%s%s%s</span>", m->metric,
+               show_scale(&page->r->pool, m->high, m->unit).unit,
                page->r->n_runs > 1 ? page->r->names[m->run] : "",
                page->r->n_runs > 1 && *m->title ? ", " : "", m->title);
     if (*origin)

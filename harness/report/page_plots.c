@@ -38,9 +38,10 @@ static size_t count_lead(const struct page *page)
 {
     size_t n = 0;
 
-    while (n < page->figures->n && n < LEAD_MAX && !is_aside(&page->figures->all[n]))
-        n += page->figures->all[n].place == FIGURE_AMONG_PLOTS ? 1 : LEAD_MAX;
-    return n > LEAD_MAX ? 0 : n;
+    while (n < page->figures->n && n < LEAD_MAX && !is_aside(&page->figures->all[n]) &&
+           page->figures->all[n].place == FIGURE_AMONG_PLOTS)
+        n++;
+    return n;
 }
 
 void page_lead(const struct page *page)
@@ -112,10 +113,12 @@ void page_plots(const struct page *page)
 {
     FILE *out = page->out;
 
-    fputs("<section id='plots'>\n<h2>Charts</h2>\n"
-          "<p class='note'>A bar ends at the median, and the thin line through it, or through a "
-          "point, is the 95 % CI. The thick mark in a row is its limit.</p>\n",
-          out);
+    fputs("<section id='plots'>\n<h2>Charts</h2>\n", out);
+    html_print(out, "<p class='note'>%s</p>\n",
+               page->figures->n || page->figures->n_undrawn
+                   ? "A bar ends at the median, and the thin line through it, or through a point, "
+                     "is the 95 % CI. The thick mark in a row is its limit."
+                   : "No case has a value.");
     write_figures(page, false);
     write_figures(page, true);
     write_undrawn(page);

@@ -239,7 +239,8 @@ static void write_top(const struct page *page)
     fputs("<nav>", page->out);
     if (page->verdicts)
         fputs("<a href='#verdicts'>Verdicts</a> ", page->out);
-    fputs("<a href='#plots'>Charts</a> ", page->out);
+    if (page_has_plots(page))
+        fputs("<a href='#plots'>Charts</a> ", page->out);
     if (page_has_matrices(page, true))
         fputs("<a href='#links'>Between hosts</a> ", page->out);
     if (page_has_matrices(page, false))

@@ -9,7 +9,7 @@
 #include "harness/report/show.h"
 
 #define MATRICES_MAX 16
-#define SLOW_MAX     12
+#define SLOW_MAX     3
 #define SHADE_MAX    60 /* %: text must stay legible on it */
 
 /* "0" of "cuda:0": a wide table has no room for more. */

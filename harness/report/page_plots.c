@@ -44,6 +44,13 @@ static size_t count_lead(const struct page *page)
     return n;
 }
 
+static void write_key(const struct page *page)
+{
+    fputs("<p class='note'>A bar ends at the median, and the thin line through it, or through a "
+          "point, is the 95 % CI. The thick mark in a row is its limit.</p>\n",
+          page->out);
+}
+
 void page_lead(const struct page *page)
 {
     size_t n = count_lead(page);
@@ -53,10 +60,11 @@ void page_lead(const struct page *page)
     fputs("<div class='figures lead'>\n", page->out);
     for (size_t i = 0; i < n; i++)
         page_figure(page, i);
+    write_key(page);
     fputs("</div>\n", page->out);
 }
 
-static size_t write_figures(const struct page *page, bool aside)
+static void write_figures(const struct page *page, bool aside)
 {
     const struct figures *figures = page->figures;
     size_t n = 0;
@@ -78,7 +86,6 @@ static size_t write_figures(const struct page *page, bool aside)
         fputs("</div>\n", page->out);
     if (n && aside)
         fputs("</details>\n", page->out);
-    return n;
 }
 
 /* Every metric is somewhere on the page. */
@@ -109,20 +116,30 @@ static void write_undrawn(const struct page *page)
     fputs("</details>\n", page->out);
 }
 
+bool page_has_plots(const struct page *page)
+{
+    const struct figures *f = page->figures;
+    size_t lead = count_lead(page);
+
+    return !lead || f->n_undrawn || *f->left_out ||
+           (f->n > lead && f->all[lead].place == FIGURE_AMONG_PLOTS);
+}
+
 void page_plots(const struct page *page)
 {
-    FILE *out = page->out;
+    const struct figures *figures = page->figures;
 
-    fputs("<section id='plots'>\n<h2>Charts</h2>\n", out);
-    html_print(out, "<p class='note'>%s</p>\n",
-               page->figures->n || page->figures->n_undrawn
-                   ? "A bar ends at the median, and the thin line through it, or through a point, "
-                     "is the 95 % CI. The thick mark in a row is its limit."
-                   : "No case has a value.");
+    if (!page_has_plots(page))
+        return;
+    fputs("<section id='plots'>\n<h2>Charts</h2>\n", page->out);
+    if (!figures->n && !figures->n_undrawn)
+        fputs("<p>No case has a value.</p>\n", page->out);
+    else if (!count_lead(page))
+        write_key(page);
     write_figures(page, false);
     write_figures(page, true);
     write_undrawn(page);
-    if (*page->figures->left_out)
-        html_print(out, "<p class='missing'>%s.</p>\n", page->figures->left_out);
-    fputs("</section>\n", out);
+    if (*figures->left_out)
+        html_print(page->out, "<p class='missing'>%s.</p>\n", figures->left_out);
+    fputs("</section>\n", page->out);
 }

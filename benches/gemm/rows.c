@@ -23,13 +23,13 @@ static const struct bench_metric metrics[] = {{.name = "throughput", .units = "T
  * datasheet's rate for random data at 8192. */
 static const struct bench_headline headlines[] = {
     {.pipe = "GPU matrix core",
-     .label = "%s",
+     .label = "GPU GEMM",
      .where = "metric=throughput data!=zeros",
      .by = "dtype",
      .low_below = 55,
      .flags = HEADLINE_GPU},
     {.pipe = "Matrix core",
-     .label = "%s",
+     .label = "GEMM",
      .where = "metric=throughput data!=zeros",
      .by = "dtype",
      .low_below = 70},

@@ -21,9 +21,9 @@ static const struct bench_metric metrics[] = {
     }
 
 static const struct bench_headline headlines[] = {
-    GPU_LAUNCH("launch", "launch"),
-    GPU_LAUNCH("launch and completion", "launch-complete"),
-    GPU_LAUNCH("call of the driver", "driver-call"),
+    GPU_LAUNCH("kernel launch", "launch"),
+    GPU_LAUNCH("kernel launch to completion", "launch-complete"),
+    GPU_LAUNCH("driver call", "driver-call"),
     {.pipe = NULL},
 };
 

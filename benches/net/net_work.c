@@ -26,6 +26,7 @@ enum net_way { NET_WAY_FORWARD, NET_WAY_REVERSE, NET_WAY_BOTH };
 #define STALLS        0.95 /* of the median: what an average below says */
 #define IDLE_CORES    0.1  /* that others keep busy: no idle machine */
 #define THREADS_SHOWN 8    /* with more, rows of each would hide the rest */
+#define BYTE_BITS     8    /* rates are bytes a ns until a row has them, in Gb/s as links' rates */
 
 static const char *const sides[] = {"own", "peer"};
 
@@ -35,7 +36,7 @@ static void add_rate(struct point *pt, struct net_session *s, const char *direct
     const struct net_params *p = pt->params;
     bool messages = s->point.count_messages;
     struct series *series = point_series(pt, messages ? "message_rate" : "bandwidth",
-                                         messages ? "Mop/s" : "GB/s", NET_QUANTITY);
+                                         messages ? "Mop/s" : "Gb/s", NET_QUANTITY);
 
     series->set[0].column = "direction";
     series->set[0].value = direction;
@@ -123,6 +124,19 @@ static void tell_nodes(struct point *pt, struct net_session *s)
     }
 }
 
+void net_rows_limits(struct point *pt, const struct net_session *s)
+{
+    for (unsigned i = 0; i < s->n_rates && i < pt->n_series; i++) {
+        double gbps = s->rates[i].limit_gbps; /* of payload; message rates are limited by it, too */
+        double scale = s->point.count_messages ? 1e3 / (double)s->point.message_bytes : BYTE_BITS;
+        if (gbps > 0)
+            pt->series[i].limit = gbps * scale;
+        pt->series[i].limit_kind = s->rates[i].limit_kind;
+        pt->series[i].limit_link = s->rates[i].limit_link;
+        pt->series[i].limit_source = s->rates[i].limit_source;
+    }
+}
+
 /* The series of a point: of these rates, or (n 0) of the directions as asked for. */
 static void net_rows_series(struct point *pt, struct net_session *s)
 {
@@ -131,15 +145,7 @@ static void net_rows_series(struct point *pt, struct net_session *s)
     s->n_rates = s->point.ping ? 0 : net_lead_rates(s->lead, s->rates);
     s->cpu_limit[0] = 0;
     net_rows_series_of(pt, s, s->rates, s->n_rates);
-    for (unsigned i = 0; i < s->n_rates && i < pt->n_series; i++) {
-        double gbps = s->rates[i].limit_gbps; /* of payload; message rates are limited by it, too */
-        double scale = s->point.count_messages ? 1e3 / (double)s->point.message_bytes : 1;
-        if (gbps > 0)
-            pt->series[i].limit = gbps * scale;
-        pt->series[i].limit_kind = s->rates[i].limit_kind;
-        pt->series[i].limit_link = s->rates[i].limit_link;
-        pt->series[i].limit_source = s->rates[i].limit_source;
-    }
+    net_rows_limits(pt, s);
     set_columns(pt, s);
     show_node(pt, "node", p->node, &s->lead->reports[NET_OWN].rails);
     show_node(pt, "peer_node", p->peer_node, &s->lead->reports[NET_PEER].rails);
@@ -246,11 +252,11 @@ static void add_costs(struct point *pt, struct net_session *s)
 /* Latency under load means something beside the load alone. */
 static void add_load(struct point *pt, const struct net_lead *l)
 {
-    struct figure *load = l->n_blocks ? point_figure(pt, "load_bandwidth", "GB/s") : NULL;
+    struct figure *load = l->n_blocks ? point_figure(pt, "load_bandwidth", "Gb/s") : NULL;
 
     for (unsigned i = 0; i < l->n_blocks; i++) {
         const struct net_cost *c = &l->blocks[NET_OWN][i];
-        figure_value(load, c->bytes / c->seconds / 1e9);
+        figure_value(load, BYTE_BITS * c->bytes / c->seconds / 1e9);
     }
 }
 
@@ -261,7 +267,7 @@ static void add_average(struct point *pt, struct net_session *s)
     double gbps = net_lead_average(s->lead);
 
     if (gbps > 0)
-        figure_value(point_figure(pt, "average_bandwidth", "GB/s"), gbps);
+        figure_value(point_figure(pt, "average_bandwidth", "Gb/s"), BYTE_BITS * gbps);
     if (s->lead->longest_ns)
         figure_value(point_figure(pt, "longest_window", "ms"), (double)s->lead->longest_ns / 1e6);
 }
@@ -304,9 +310,9 @@ static void net_rows_judge(struct point *pt, struct net_session *s)
     pt->noisy = true;
     point_reason(
         pt, 0,
-        "it stalls: all bytes over all of the time are %.4g GB/s, %.0f %% of the median of "
+        "it stalls: all bytes over all of the time are %.4g Gb/s, %.0f %% of the median of "
         "the samples; the longest of them took %.0f ms",
-        average, 100 * average / median, (double)s->lead->longest_ns / 1e6);
+        BYTE_BITS * average, 100 * average / median, (double)s->lead->longest_ns / 1e6);
 }
 
 int net_bench_evidence(struct point *pt)

@@ -90,4 +90,7 @@ struct net_session { /* pt->bench_state: outlives the points */
     char cpu_limit[160]; /* the CPUs, not the link, are the limit: how that shows; "" */
 };
 
+/* Limits of the series of s->rates, in their units. */
+void net_rows_limits(struct point *pt, const struct net_session *s);
+
 #endif

@@ -50,7 +50,7 @@ static const struct bench_metric metrics[] = {
 
 static const struct bench_headline headlines[] = {
     {.pipe = "Training step",
-     .label = "samples a second of",
+     .label = "training step of",
      .where = "metric=throughput",
      .by = "model",
      .at = "+ranks",

@@ -121,7 +121,7 @@ static void remark_core(struct openblas *e)
     better = openblas_better_core(&features, e->api.core());
     if (better)
         gemm_why(e->base.remark, 0,
-                 "OpenBLAS runs its '%s' kernels%s, below this CPU's %s: set OPENBLAS_CORETYPE=%s",
+                 "OpenBLAS runs its '%s' kernels%s, below %s: set OPENBLAS_CORETYPE=%s",
                  e->api.core(), getenv("OPENBLAS_CORETYPE") ? " (OPENBLAS_CORETYPE is set)" : "",
                  cpu_features_widest(&features), better);
 }

@@ -45,8 +45,15 @@ void document_item(struct document *d, const char *text);
 /* ---- tables */
 
 /* Which columns leave the line first where a terminal is narrow: they go under it, with their
- * names. A first column may stand above the lines that have the same text in it. */
-enum column_place { COLUMN_STAYS, COLUMN_GOES_LAST, COLUMN_GOES_FIRST, COLUMN_ABOVE };
+ * names; one that LEAVES is not shown at all then, and goes before a text is wrapped to less than
+ * WRAPPED. A first column may stand above the lines that have the same text in it. */
+enum column_place {
+    COLUMN_STAYS,
+    COLUMN_GOES_LAST,
+    COLUMN_GOES_FIRST,
+    COLUMN_LEAVES,
+    COLUMN_ABOVE
+};
 
 struct document_column {
     const char *name;

@@ -12,15 +12,16 @@
 #include "harness/document/tree.h"
 #include "harness/document/utf8.h"
 
-#define GAP     2  /* blanks between columns */
-#define HANG    2  /* what goes on in the next line */
-#define WRAPPED 30 /* columns to which texts are wrapped before anything else gives way */
+#define GAP        2  /* blanks between columns */
+#define HANG       2  /* what goes on in the next line */
+#define WRAPPED    30 /* columns to which texts are wrapped before anything else gives way */
+#define BESIDE_BAR 26 /* the same of a bar */
 
 struct pen {
     FILE *out;
     struct pool *pool;
     struct document_terminal at;
-    bool bars; /* shares are also drawn */
+    int bar; /* shares are also drawn: cells of 100 %; 0: no room for it */
 };
 
 /* ---- texts */
@@ -106,6 +107,11 @@ static void flow(const struct pen *p, const char *text, size_t at, size_t hang)
     }
 }
 
+static void strong(const struct pen *p, const char *text, size_t n)
+{
+    fprintf(p->out, p->at.colour ? "\033[1m%.*s\033[0m" : "%.*s", (int)n, text);
+}
+
 static void title(const struct pen *p, const char *text)
 {
     fputs(p->at.colour ? "\033[1m" : "", p->out);
@@ -116,23 +122,23 @@ static void title(const struct pen *p, const char *text)
 /* ---- tables */
 
 struct columns {
-    size_t *widths; /* 0: it goes under the line */
+    size_t *widths; /* 0: it goes under the line, or is not shown */
     size_t n;
     /* 1: the first column goes above the lines that have the same text in it; 2: and the second one
      * above each of its lines */
     size_t above;
 };
 
-#define BAR_CELLS 10 /* of 100 % */
+static const int bar_cells[] = {10, 5, 0}; /* the most that there is room for */
 
 /* "########    78 %" */
 static const char *bar_shown(const struct pen *p, const struct cell *cell)
 {
     const char *bar = "";
-    double cells = fmin(fmax(cell->value, 0), 100) * BAR_CELLS / 100;
+    double cells = fmin(fmax(cell->value, 0), 100) * p->bar / 100;
     const char *share = pool_text(p->pool, "%.1f %%", cell->value);
 
-    for (int i = 0; i < BAR_CELLS; i++)
+    for (int i = 0; i < p->bar; i++)
         bar = pool_text(p->pool, "%s%s", bar, i + 0.5 > cells ? " " : p->at.utf8 ? "█" : "#");
     return pool_text(p->pool, "%s %6s", bar, share);
 }
@@ -140,7 +146,7 @@ static const char *bar_shown(const struct pen *p, const struct cell *cell)
 static const char *shown(const struct pen *p, const struct cell *cell)
 {
     const char *notes = cell_notes(p->pool, cell);
-    const char *text = cell->bar && p->bars ? bar_shown(p, cell) : cell_shown(p->pool, cell);
+    const char *text = cell->bar && p->bar ? bar_shown(p, cell) : cell_shown(p->pool, cell);
 
     return clean(p, *text && *notes ? pool_text(p->pool, "%s %s", text, notes)
                     : *notes        ? notes
@@ -226,20 +232,29 @@ static void take_above(const struct pen *p, const struct document_table *t, stru
         c->widths[i] = 0;
 }
 
+static void drop(const struct pen *p, const struct document_table *t, struct columns *c,
+                 enum column_place place)
+{
+    size_t i;
+
+    while (line_width(c) > p->at.width && (i = last_of_place(t, c, place)) < c->n)
+        c->widths[i] = 0;
+}
+
 /* Texts are wrapped before a column leaves the line, and then more of it. */
 static void fit_widths(const struct pen *p, const struct document_table *t, struct columns *c)
 {
     static const struct {
         size_t least; /* columns of text are wrapped to this */
         enum column_place leaves;
-    } steps[] = {{14, COLUMN_GOES_FIRST}, {12, COLUMN_GOES_LAST}, {1, COLUMN_STAYS}};
-    size_t i;
+    } steps[] = {{18, COLUMN_LEAVES}, {14, COLUMN_GOES_FIRST}, {12, COLUMN_GOES_LAST}};
 
     if (t->columns[0].place == COLUMN_ABOVE)
         take_above(p, t, c, 1);
     else
         natural_widths(p, t, c);
     wrap_texts(p, t, c, WRAPPED);
+    drop(p, t, c, COLUMN_LEAVES);
     if (line_width(c) > p->at.width && !c->above && has_groups(t))
         take_above(p, t, c, 1);
     wrap_texts(p, t, c, 18);
@@ -247,22 +262,22 @@ static void fit_widths(const struct pen *p, const struct document_table *t, stru
         take_above(p, t, c, 2);
     for (size_t step = 0; step < sizeof(steps) / sizeof(*steps); step++) {
         wrap_texts(p, t, c, steps[step].least);
-        while (line_width(c) > p->at.width && steps[step].leaves != COLUMN_STAYS &&
-               (i = last_of_place(t, c, steps[step].leaves)) < c->n)
-            c->widths[i] = 0;
+        drop(p, t, c, steps[step].leaves);
     }
+    wrap_texts(p, t, c, 1);
 }
 
+/* The first group's name stands in it, in place of that of a column of names. */
 static void print_header(const struct pen *p, const struct document_table *t,
-                         const struct columns *c)
+                         const struct columns *c, const char *group)
 {
-    size_t pad = HANG * c->above;
+    size_t pad = *group ? 0 : HANG * c->above;
 
     for (size_t i = 0; i < c->n; i++) {
-        const char *name = t->columns[i].name;
-        size_t n, next, width = c->widths[i];
+        const char *name = i == 1 && *group ? group : t->columns[i].name;
+        size_t n, next, width = c->widths[i] + (i == 1 && *group ? HANG : 0);
 
-        if (!width)
+        if (!c->widths[i])
             continue;
         if (!*name) { /* no blanks at the end of a line */
             pad += width + GAP;
@@ -272,7 +287,10 @@ static void print_header(const struct pen *p, const struct document_table *t,
         if (t->columns[i].number)
             pad += width - wrap_columns(name, n);
         blanks(p, pad);
-        fwrite(name, 1, n, p->out);
+        if (i == 1 && *group)
+            strong(p, name, n);
+        else
+            fwrite(name, 1, n, p->out);
         pad = GAP + (t->columns[i].number ? 0 : width - wrap_columns(name, n));
     }
     fputc('\n', p->out);
@@ -316,7 +334,7 @@ static void print_under(const struct pen *p, const struct document_table *t,
         const char *cell = shown(p, &row->cells[i]), *name = clean(p, t->columns[i].name);
         bool named = !strncmp(cell, name, strlen(name)); /* "+/- 3 %" */
 
-        if (!c->widths[i] && *cell && i >= c->above)
+        if (!c->widths[i] && *cell && i >= c->above && t->columns[i].place != COLUMN_LEAVES)
             text = pool_text(p->pool, "%s%s%s%s%s", text, *text ? "; " : "", named ? "" : name,
                              named ? "" : ": ", cell);
     }
@@ -334,15 +352,23 @@ static void print_table(const struct pen *outer, const struct document_table *t)
     const char **texts = pool_alloc(p->pool, t->n_columns, sizeof(*texts));
     const struct document_row *above = NULL;
 
-    pen.bars = true;
-    natural_widths(p, t, &c);
-    wrap_texts(p, t, &c, WRAPPED);
-    pen.bars =
-        line_width(&c) <= p->at.width + (t->columns[0].place == COLUMN_ABOVE ? c.widths[0] : 0);
+    for (const int *cells = bar_cells;; cells++) {
+        pen.bar = *cells;
+        natural_widths(p, t, &c);
+        if (t->columns[0].place == COLUMN_ABOVE)
+            take_above(p, t, &c, 1);
+        wrap_texts(p, t, &c, BESIDE_BAR);
+        if (!*cells || line_width(&c) <= p->at.width)
+            break;
+    }
     fit_widths(p, t, &c);
-    print_header(p, t, &c);
+    const char *group = c.above == 1 && !t->columns[1].number ? shown(p, &t->rows->cells[0]) : "";
+
+    if (columns_of(group) > c.widths[1] + HANG)
+        group = "";
+    print_header(p, t, &c, group);
     for (const struct document_row *row = t->rows; row; above = row, row = row->next) {
-        if (c.above && !row_repeats(above, row))
+        if (c.above && !row_repeats(above, row) && (above || !*group))
             title(p, shown(p, &row->cells[0]));
         if (c.above > 1) {
             blanks(p, HANG);
@@ -382,7 +408,7 @@ static void print_answer(const struct pen *p, const struct block *b, size_t widt
     const char *text = clean(p, b->text);
     size_t at = width;
 
-    fprintf(p->out, p->at.colour ? "\033[1m%s\033[0m" : "%s", label);
+    strong(p, label, strlen(label));
     blanks(p, width - columns_of(label));
     if (*word) {
         toned(p, b->tone, word, strlen(word));

@@ -410,17 +410,17 @@ void reading_fact(struct foreign_reading *r, struct foreign_line *line, const ch
             (struct foreign_fact){name, pool_text(&r->out->pool, "%s", value)};
 }
 
-#define MIB_IN_GB 1.048576e-3 /* 2^20 bytes in 1e9 */
+#define MIB_GBIT 8.388608e-3 /* 2^20 bytes in 1e9 bits */
 
 static const struct {
     const char *unit;
     double factor;
 } printed_units[] = {
     [PRINTED_GB_S] = {"GB/s", 1},
-    [PRINTED_MB_S] = {"GB/s", 1e-3},
-    [PRINTED_MIB_S] = {"GB/s", MIB_IN_GB},
-    [PRINTED_GBIT_S] = {"GB/s", 0.125},
-    [PRINTED_BIT_S] = {"GB/s", 1.25e-10},
+    [PRINTED_MB_S] = {"Gb/s", 8e-3},
+    [PRINTED_MIB_S] = {"Gb/s", MIB_GBIT},
+    [PRINTED_GBIT_S] = {"Gb/s", 1},
+    [PRINTED_BIT_S] = {"Gb/s", 1e-9},
     [PRINTED_US] = {"us", 1},
     [PRINTED_NS] = {"ns", 1},
     [PRINTED_MOP_S] = {"Mop/s", 1},

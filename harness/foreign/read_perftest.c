@@ -53,20 +53,20 @@ static bool near(double a, double b, double slack)
     return fabs(a - b) <= slack * b;
 }
 
-/* Bytes a second by the rate of messages (1e6 a second, to 1e-6) against both units. 0, or
+/* Its bandwidth against the rate of messages (1e6 a second, to 1e-6), by both units. 0, or
  * -EBADMSG: it is neither. Too few messages to tell leave what the text says. */
 static int unit_of(struct foreign_reading *r, double size, double average, double mops, bool told,
                    enum foreign_unit *unit)
 {
-    double rate = mops * size / 1e3, slack = 0.005 / average + 0.0000006 / mops + 0.002;
+    double gbits = 8 * mops * size / 1e3, slack = 0.005 / average + 0.0000006 / mops + 0.002;
 
     if (!(mops > 0) || slack > 0.02)
         return told ? 0 : reading_bad(r, "too few messages to tell the unit of its bandwidth");
-    if (told && near(average * reading_scale(*unit), rate, slack))
+    if (told && near(average * reading_scale(*unit), gbits, slack))
         return 0;
-    if (!told && near(average * reading_scale(PRINTED_MIB_S), rate, slack))
+    if (!told && near(average * reading_scale(PRINTED_MIB_S), gbits, slack))
         *unit = PRINTED_MIB_S;
-    else if (!told && near(average * reading_scale(PRINTED_GBIT_S), rate, slack))
+    else if (!told && near(average * reading_scale(PRINTED_GBIT_S), gbits, slack))
         *unit = PRINTED_GBIT_S;
     else
         return reading_bad(r,

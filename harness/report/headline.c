@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/units.h"
 #include "harness/report/cases.h"
 #include "harness/report/cases_group.h"
 #include "harness/report/show.h"
@@ -229,7 +230,7 @@ static struct headline_lost count_lost(const struct search *s, size_t run,
     if (lost.first && lost.failed)
         lost.text = show_joined(
             pool, lost.text,
-            pool_text(pool, "failed launches in %zu of %zu cases", lost.failed, lost.cases));
+            pool_text(pool, "failed repetitions in %zu of %zu cases", lost.failed, lost.cases));
     return lost;
 }
 
@@ -278,7 +279,18 @@ static bool has_gpus(const struct report *r, size_t run)
     return json_array_size(fact_at(r->runs[run].meta, "machine.gpus.devices")) > 1;
 }
 
-/* "1G, threads 2": of values that are words the name goes without saying. */
+/* "1 GiB" */
+static const char *size_text(struct pool *pool, const char *value)
+{
+    char text[32];
+    uint64_t bytes;
+
+    return units_parse_u64(value, &bytes)
+               ? value
+               : pool_text(pool, "%s", units_format_bytes(bytes, text, sizeof(text)));
+}
+
+/* "1 GiB, threads 2": of values that are words the name goes without saying. */
 static const char *describe(const struct search *s, const struct report_case *c, bool places)
 {
     const struct bench_plot *hint = described_plot_of(s->bench, c);
@@ -294,8 +306,7 @@ static const char *describe(const struct search *s, const struct report_case *c,
             (hint && hint->square && word_in(hint->square, name)) ||
             (!places && is_place(name, c->params[i])))
             continue;
-        text = is_size ? show_joined(&s->r->pool,
-                                     show_param(&s->r->pool, s->bench, i, c->params[i]), text)
+        text = is_size ? show_joined(&s->r->pool, size_text(&s->r->pool, c->params[i]), text)
                        : show_joined(&s->r->pool, text,
                                      show_named_param(&s->r->pool, s->bench, i, c->params[i]));
     }
@@ -312,7 +323,10 @@ static const char *over_device(const struct search *s, const struct report_case 
         return "";
     if (*several && described_matches(s->bench, c, "rail=all"))
         return pool_text(&s->r->pool, "over %s", several);
-    return *device ? pool_text(&s->r->pool, "over %s", device) : "";
+    const char *by = s->rule->by ? report_param(s->bench, c, s->rule->by) : "";
+    return *device && strcmp(device, by) != 0 /* "shm over shm" */
+               ? pool_text(&s->r->pool, "over %s", device)
+               : "";
 }
 
 const char *headline_places(const struct headline_run *h)
@@ -330,6 +344,18 @@ const char *headline_name(struct pool *pool, const struct headline *h, size_t ru
     return pool_text(pool, "%s, %s%zu %s", name,
                      at->alike < at->n_likes ? pool_text(pool, "%zu of ", at->alike) : "",
                      at->n_likes, headline_places(at));
+}
+
+const char *headline_matrix_name(struct pool *pool, const struct headlines *h,
+                                 const struct matrix *m)
+{
+    for (size_t i = 0; i < h->n; i++) {
+        const struct headline_run *at = &h->all[i].runs[m->run];
+
+        if (at->of_pairs && matrix_holds(m, at->best, m->run))
+            return pool_text(pool, "%s%s%s", h->all[i].label, *at->what ? " " : "", at->what);
+    }
+    return pool_text(pool, "%s, %s", m->metric, m->title);
 }
 
 /* The places that do the same as the best case. */
@@ -409,6 +435,7 @@ static void add_line(struct search *s, struct headlines *out, const char *pipe, 
     h->runs = pool_alloc(&s->r->pool, s->r->n_runs, sizeof(*h->runs));
     h->pipe = pipe;
     h->label = label;
+    h->component = pipe;
     h->bench = s->bench;
     h->rule = s->rule;
     for (size_t i = 0; i < s->r->n_runs; i++) {
@@ -431,6 +458,8 @@ static void add_line(struct search *s, struct headlines *out, const char *pipe, 
         if (!run->best)
             continue;
         run->point = &run->best->points[i];
+        if (s->rule)
+            h->component = described_pipe(s->r, s->bench, run->best);
         run->what = show_joined(&s->r->pool, over_device(s, run->best, i),
                                 describe(s, run->best, run->alike < 2));
         if (run->alike < 2 && has_gpus(s->r, i) && !strstr(run->what, "cuda:"))
@@ -495,17 +524,17 @@ static void make_all(struct report *r, struct headlines *out, struct search *s)
     }
 }
 
-/* The lines of a pipe stand together, in the place of its first one: who reads them, or asks whether all of
- * a pipe are well, finds one group of it, though several rules make its lines. */
-static void keep_pipes_together(struct headlines *h)
+/* The lines of a component stand together, in the place of its first one, though several rules make
+ * them. */
+static void keep_components_together(struct headlines *h)
 {
     for (size_t i = 0; i < h->n;) {
-        const char *pipe = h->all[i].pipe;
+        const char *component = h->all[i].component;
 
         for (size_t k = i; k < h->n; k++) {
             struct headline line = h->all[k];
 
-            if (strcmp(line.pipe, pipe) != 0)
+            if (strcmp(line.component, component) != 0)
                 continue;
             memmove(&h->all[i + 1], &h->all[i], (k - i) * sizeof(line));
             h->all[i++] = line;
@@ -549,6 +578,6 @@ void headlines_make(struct report *r, struct headlines *out)
     compare(r, out);
     stragglers_make(r, &out->stragglers);
     make_all(r, out, &s);
-    keep_pipes_together(out);
+    keep_components_together(out);
     list_missing(r, out);
 }

@@ -112,6 +112,7 @@ struct headline_run {
 
 struct headline {
     const char *pipe, *label;
+    const char *component; /* in the words of a comparison: described_pipe() */
     const struct report_bench *bench;
     const struct bench_headline *rule; /* NULL: made without */
     struct headline_run *runs;         /* one a run */
@@ -135,7 +136,10 @@ struct headlines {
 
 /* "GPUs", "pairs" or "links": what those that are alike are. */
 const char *headline_places(const struct headline_run *h);
-/* "triad 1G, 8 GPUs": the test, as its line is called. */
+/* What a matrix is of: the name of the line that has its median, or its own title. */
+const char *headline_matrix_name(struct pool *pool, const struct headlines *h,
+                                 const struct matrix *m);
+/* "triad 1 GiB, 8 GPUs": the case, as its line is called. */
 const char *headline_name(struct pool *pool, const struct headline *h, size_t run);
 
 /* Everything lives in the report's pool. */

@@ -143,24 +143,28 @@ const char *jobs_answer_text(struct report *r, const struct run_jobs *jobs, size
     return "";
 }
 
-/* "resnet50 on 2 ranks: 271.6 samples/s (270 to 273), 47 % of perfect scaling" */
+static const char *job_name(struct pool *pool, const struct run_job *j)
+{
+    return pool_text(pool, "%s%s%s", j->found.name, *j->on ? " on " : "", j->on);
+}
+
+/* "resnet50 on 2 ranks: 272 samples/s, 47 % of perfect scaling" */
 static const char *rate_text(struct report *r, const struct run_job *j)
 {
     struct pool *pool = &r->pool;
     const struct report_point *p = &j->c->points[j->run];
-    const char *text = pool_text(pool, "%s%s%s: %s %s", j->found.name, *j->on ? " on " : "", j->on,
-                                 document_number(pool, p->value), j->c->unit);
+    struct show_scale scale = show_scale(pool, p->value, j->c->unit);
+    const char *rate =
+        pool_text(pool, "%s %s", show_short(pool, p->value * scale.factor), scale.unit);
+    const char *text = pool_text(pool, "%s: %s", job_name(pool, j), rate);
 
     if (j->failed) {
         const char *lost =
             pool_text(pool, "%s%s%s: failed", j->found.name, *j->failed ? " on " : "", j->failed);
         if (isnan(j->value))
             return lost;
-        text = pool_text(pool, "%s; on %s: %s %s", lost, j->on, document_number(pool, p->value),
-                         j->c->unit);
+        text = pool_text(pool, "%s; on %s: %s", lost, j->on, rate);
     }
-    if (!isnan(p->low))
-        text = pool_text(pool, "%s (%s)", text, show_interval(pool, p));
     if (!isnan(j->found.scaled))
         text = pool_text(pool, "%s, %.0f %% of perfect scaling", text, j->found.scaled);
     return text;
@@ -179,7 +183,7 @@ static const char *origin_of(const struct run_job *j)
 }
 
 /* Was such a part of a job measured? between_nodes: over the links between them, for what one node
- * does in its memory tells nothing of more. */
+ * does in its memory tells nothing of more nodes. */
 static bool has_part(const struct report *r, size_t run, enum bench_part_of what,
                      bool between_nodes)
 {
@@ -211,10 +215,8 @@ static const char *forecast_of(struct report *r, const struct run_job *j)
     struct pool *pool = &r->pool;
     double compute_ms;
 
-    if (!has_part(r, j->run, JOB_STEP, false) || !has_part(r, j->run, JOB_SUM, false))
+    if (!has_part(r, j->run, JOB_STEP, false) || !has_part(r, j->run, JOB_SUM, true))
         return "";
-    if (!has_part(r, j->run, JOB_SUM, true))
-        return "plumb run train --hosts FILE";
     const char *text =
         pool_text(pool, "plumb forecast %s --model %s", shell_word(pool, r->runs[j->run].path),
                   shell_word(pool, j->found.name));
@@ -235,12 +237,15 @@ static void answer_job(struct report *r, const struct run_job *j, bool first, bo
                        struct document *d)
 {
     struct pool *pool = &r->pool;
-    const char *text = rate_text(r, j), *origin = isnan(j->value) ? "" : origin_of(j);
+    bool brief = !answered && *j->bound && !j->failed && isnan(j->found.scaled);
+    const char *text = brief ? job_name(pool, j) : rate_text(r, j); /* the table has the rate */
+    const char *origin = isnan(j->value) ? "" : origin_of(j);
 
     if (*origin)
         text = pool_text(pool, "%s (%s)", text, origin);
     if (!answered && *j->bound)
-        text = pool_text(pool, "%s, %s%s%s", text, j->bound, j->way ? "; " : "", advice_text(r, j));
+        text = pool_text(pool, "%s%s %s%s%s", text, brief ? ":" : ",", j->bound, j->way ? "; " : "",
+                         advice_text(r, j));
     document_answer(d, j->found.rule->label, "", TONE_NONE, text);
     if (answered && *j->unmeasured)
         document_answer_more(d, "not measured, and perhaps faster", j->unmeasured);

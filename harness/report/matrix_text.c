@@ -13,6 +13,16 @@ bool matrix_has_value(const struct matrix_cell *cell)
     return cell->c && !isnan(cell->point->value);
 }
 
+const char *matrix_origin(struct report *r, const struct matrix *m)
+{
+    const char *origin = "";
+
+    for (size_t i = 0; !*origin && i < m->n * m->n; i++)
+        if (matrix_has_value(&m->cells[i]))
+            origin = show_origin(&r->pool, m->cells[i].point->origin);
+    return origin;
+}
+
 bool matrix_is_listed(const struct matrix *m, size_t cell)
 {
     return m->cells[cell].slow && !m->cells[cell].named;

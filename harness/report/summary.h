@@ -71,6 +71,7 @@ double trust_minutes(struct report *r, size_t run, double repeats);
 /* The run's command with more repetitions. */
 const char *trust_command(struct report *r, size_t run);
 /* Its line of the answers: grade, loss, what disturbed the run, and what to do. */
-void trust_answer(struct report *r, const struct comparisons *q, size_t run, struct document *d);
+void trust_answer(struct report *r, const struct comparisons *q, size_t run, bool notes,
+                  struct document *d);
 
 #endif

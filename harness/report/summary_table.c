@@ -20,12 +20,9 @@ enum { PIPE, TEST, RUN, VALUE, SIDES, SHARE, WORD, COLUMNS };
 
 /* Of one run: without RUN. */
 static const struct document_column columns[COLUMNS] = {
-    [PIPE] = {"component", COLUMN_ABOVE, false},
-    [TEST] = {"case", COLUMN_STAYS, false},
-    [RUN] = {"run", COLUMN_STAYS, false},
-    [VALUE] = {"median", COLUMN_STAYS, true},
-    [SIDES] = {"95 % CI", COLUMN_GOES_FIRST, true},
-    [SHARE] = {"of limit", COLUMN_GOES_LAST, true},
+    [PIPE] = {"component", COLUMN_ABOVE, false}, [TEST] = {"case", COLUMN_STAYS, false},
+    [RUN] = {"run", COLUMN_STAYS, false},        [VALUE] = {"median", COLUMN_STAYS, true},
+    [SIDES] = {"95 % CI", COLUMN_LEAVES, true},  [SHARE] = {"of limit", COLUMN_GOES_LAST, true},
     [WORD] = {"", COLUMN_STAYS, false}};
 
 struct lines {
@@ -46,17 +43,22 @@ static bool is_noisy(const struct report_point *p)
     return p->n_noisy && !(fmax(p->high - p->value, p->value - p->low) <= WIDE * fabs(p->value));
 }
 
-/* "cuda:5 and 1 more": that are slow, or only look so; "". */
+#define NAME_MAX_COLUMNS 14 /* of a name in the column of words; the answers name the others */
+
+/* "slow: cuda:5", "2 slow": that are behind the others, or only look so; "". */
 static const char *slow_places(struct pool *pool, const struct headline_run *at, bool proven)
 {
-    struct show_list names = {.pool = pool, .max = 1};
+    const char *word = proven ? "slow" : "looks slow", *name = proven ? at->slow : "";
+    size_t n = 0;
 
-    if (proven && *at->slow)
-        return at->slow;
     for (size_t i = 0; i < at->n_likes; i++)
-        if (at->likes[i].on && (proven ? at->likes[i].on->slow : at->likes[i].on->looks_slow))
-            show_list_add(&names, at->likes[i].place);
-    return show_list_text(&names);
+        if (at->likes[i].on && (proven ? at->likes[i].on->slow : at->likes[i].on->looks_slow)) {
+            name = *name ? name : at->likes[i].place;
+            n++;
+        }
+    if (n > 1 || strlen(name) > NAME_MAX_COLUMNS)
+        return pool_text(pool, "%zu %s", n, n > 1 && !proven ? "look slow" : word);
+    return *name ? pool_text(pool, "%s: %s", word, name) : "";
 }
 
 /* What asks for something, and that a value is none of this machine; of the rest nothing is to be
@@ -69,18 +71,28 @@ static const char *word_of(struct pool *pool, const struct headline_run *at)
     const char *word = told ? at->verdict.word : "", *places = "";
 
     if (*slow)
-        places = pool_text(pool, "slow: %s", slow);
+        places = slow;
     else if (*at->outside)
         places = "see above";
     else if (*looks)
-        places = pool_text(pool, "looks slow: %s", looks);
+        places = looks;
     if (at->verdict.kind == VERDICT_OTHER_ORIGIN) /* that is never left out */
         word = show_joined(pool, word, places);
     else if (at->verdict.tone != TONE_BAD && *places && (*slow || !*word))
         word = places;
     if (at->verdict.two_levels)
-        return pool_text(pool, "%s%stwo levels", word, *word ? ", " : "");
+        return pool_text(pool, "%s%sbimodal", word, *word ? ", " : "");
     return *word ? word : is_noisy(at->point) ? "noisy" : "";
+}
+
+/* "1.5 %": how far the longer side of the interval reaches. */
+static const char *side_text(struct pool *pool, double value, double low, double high)
+{
+    double percent = 100 * fmax(fabs(high - value), fabs(value - low)) / fabs(value);
+
+    if (!isfinite(percent))
+        return "";
+    return pool_text(pool, percent < 9.95 ? "%.2g %%" : "%.0f %%", percent);
 }
 
 static void fill_row(const struct shown *s, const struct lines *l, size_t i)
@@ -95,7 +107,7 @@ static void fill_row(const struct shown *s, const struct lines *l, size_t i)
     row = document_row(l->table);
     word = cell_of(l, row, WORD);
 
-    *cell_of(l, row, PIPE) = cell_text(s->h->all[i].pipe);
+    *cell_of(l, row, PIPE) = cell_text(s->h->all[i].component);
     *cell_of(l, row, TEST) = cell_text(headline_name(s->pool, &s->h->all[i], s->run));
     if (s->r->n_runs > 1)
         *cell_of(l, row, RUN) = cell_text(s->r->names[s->run]);
@@ -109,9 +121,11 @@ static void fill_row(const struct shown *s, const struct lines *l, size_t i)
     scale = show_scale(s->pool, value, at->best->unit);
     *cell_of(l, row, VALUE) = cell_text(
         pool_text(s->pool, "%s %s", show_short(s->pool, value * scale.factor), scale.unit));
-    *cell_of(l, row, SIDES) = pauses ? cell_interval(value, p->sustained.low, p->sustained.high)
-                                     : cell_interval(value, p->low, p->high);
-    *cell_of(l, row, SHARE) = cell_share(p->percent * value / p->value, p->reference);
+    *cell_of(l, row, SIDES) =
+        cell_text(pauses ? side_text(s->pool, value, p->sustained.low, p->sustained.high)
+                         : side_text(s->pool, value, p->low, p->high));
+    if (!p->reference || s->notes)
+        *cell_of(l, row, SHARE) = cell_share(p->percent * value / p->value, p->reference);
     cell_of(l, row, SHARE)->bar = !isnan(p->percent) && !p->reference;
 }
 
@@ -201,6 +215,23 @@ static size_t list_gpus(const struct shown *s, const char **names)
     return n;
 }
 
+/* " (simulated)": of all its lines; else each has its own. */
+static const char *gpus_origin(const struct shown *s)
+{
+    const char *origin = NULL;
+
+    for (size_t i = 0; i < s->h->n; i++) {
+        const struct headline_run *at = &s->h->all[i].runs[s->run];
+
+        if (at->of_pairs || at->n_likes < 2 || !at->alike)
+            continue;
+        if (origin && strcmp(origin, at->point->origin) != 0)
+            return "";
+        origin = at->point->origin;
+    }
+    return origin ? show_origin(s->pool, origin) : "";
+}
+
 static void add_gpus(const struct shown *s, const struct headline *h, const char *const *names,
                      size_t n, struct document_table *table)
 {
@@ -209,7 +240,7 @@ static void add_gpus(const struct shown *s, const struct headline *h, const char
     struct cell *row = document_row(table);
 
     row[0] = cell_text(pool_text(s->pool, "%s %s, %s%s", h->label, at->what, scale.unit,
-                                 show_origin(s->pool, at->point->origin)));
+                                 *gpus_origin(s) ? "" : show_origin(s->pool, at->point->origin)));
     for (size_t k = 0; k < at->n_likes; k++)
         for (size_t column = 0; column < n; column++) {
             const struct like *one = &at->likes[k];
@@ -234,7 +265,8 @@ static void show_gpus(const struct shown *s)
         document_paragraph(s->d, "the table of all GPUs: see the report");
     if (n < 2 || n > PLACES_MAX)
         return;
-    table = document_table(s->d, heads_of(s->pool, "GPU", names, n), n + 1);
+    table = document_table(
+        s->d, heads_of(s->pool, pool_text(s->pool, "GPU%s", gpus_origin(s)), names, n), n + 1);
     for (size_t i = 0; i < s->h->n; i++) {
         const struct headline_run *at = &s->h->all[i].runs[s->run];
 
@@ -243,27 +275,19 @@ static void show_gpus(const struct shown *s)
     }
 }
 
-/* " (simulated)" where any of it is. */
-static const char *origin_of(const struct shown *s, const struct matrix *m)
-{
-    for (size_t i = 0; i < m->n * m->n; i++)
-        if (matrix_has_value(&m->cells[i]) && *show_origin(s->pool, m->cells[i].point->origin))
-            return show_origin(s->pool, m->cells[i].point->origin);
-    return "";
-}
-
 /* Of a host that is slow one way, the links of that way. */
 static void show_matrix(const struct shown *s, const struct matrix *m)
 {
     struct show_scale scale = show_scale(s->pool, m->high, m->unit);
     struct document_table *table;
 
-    const char *unit = pool_text(s->pool, "%s%s", scale.unit, origin_of(s, m));
-    table = document_table(s->d, heads_of(s->pool, unit, m->ends, m->n), m->n + 1);
+    document_paragraph(s->d, pool_text(s->pool, "%s, %s%s", headline_matrix_name(s->pool, s->h, m),
+                                       scale.unit, matrix_origin(s->r, m)));
+    table = document_table(s->d, heads_of(s->pool, "", m->ends, m->n), m->n + 1);
     for (size_t from = 0; from < m->n; from++) {
         struct cell *row = document_row(table);
 
-        row[0] = cell_text(pool_text(s->pool, "%s ->", m->ends[from]));
+        row[0] = cell_text(pool_text(s->pool, "%s ->", short_name(m->ends[from])));
         for (size_t to = 0; to < m->n; to++) {
             const struct matrix_cell *cell = &m->cells[from * m->n + to];
             bool marked = matrix_is_marked(m, from * m->n + to);
@@ -291,7 +315,6 @@ static void show_matrices(const struct shown *s)
                 more++;
                 continue;
             }
-            document_paragraph(s->d, pool_text(s->pool, "%s, %s", m->metric, m->title));
             show_matrix(s, m);
             shown++;
         }

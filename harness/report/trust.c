@@ -327,6 +327,7 @@ struct answer {
     struct report *r;
     struct pool *pool;
     size_t run;
+    bool notes;
     struct document *d;
 };
 
@@ -391,7 +392,7 @@ static const char *run_again(const struct answer *s)
 
 const char *trust_command(struct report *r, size_t run)
 {
-    const struct answer s = {r, &r->pool, run, NULL};
+    const struct answer s = {r, &r->pool, run, false, NULL};
     const char *command = run_again(&s);
 
     return pool_text(&r->pool, "%s --repeat %d", *command ? command : "plumb run",
@@ -410,32 +411,24 @@ static bool is_of_few(const struct trust *t)
     return t->launches < DECIDE_FEW_LAUNCHES;
 }
 
-static void advise(const struct answer *s, const struct trust *t)
+/* "; for 5 %: --repeat 11 (10 min)": what detects more, of the same command; with `notes` all of it. */
+static const char *advice_text(const struct answer *s, const struct trust *t)
 {
-    const char *gain = "to detect any", *command = run_again(s);
+    const char *gain = is_of_single(t) ? "for any"
+                       : is_of_few(t)  ? "for less"
+                                       : pool_text(s->pool, "for %.0f %%", 100 * t->next);
+    const char *command = s->notes ? run_again(s) : "", *how;
 
     if (isnan(t->next))
-        return;
-    if (!t->repeats) {
-        document_answer_more(
-            s->d,
-            t->disturbed ? "measure again when quieter: at night, no neighbours"
-                         : pool_text(s->pool,
-                                     "to detect a loss of %.0f %%, each case needs more than %d "
-                                     "launches",
-                                     100 * t->next, TRUST_REPEATS_MAX),
-            "");
-        return;
-    }
-    if (!is_of_single(t))
-        gain = is_of_few(t) ? "to detect a smaller one"
-                            : pool_text(s->pool, "to detect %.0f %%", 100 * t->next);
-    if (!isnan(t->minutes))
-        gain = pool_text(s->pool, "%s, about %.0f min", gain, fmax(1, ceil(t->minutes)));
-    document_answer_more(
-        s->d,
-        *command ? gain : pool_text(s->pool, "%s: %zu launches of each case", gain, t->repeats),
-        *command ? pool_text(s->pool, "%s --repeat %zu", command, t->repeats) : "");
+        return "";
+    if (!t->repeats)
+        return t->disturbed
+                   ? "; measure again when it is quiet"
+                   : pool_text(s->pool, "; %s: more than %d repetitions", gain, TRUST_REPEATS_MAX);
+    how = pool_text(s->pool, "%s%s--repeat %zu", command, *command ? " " : "", t->repeats);
+    return isnan(t->minutes)
+               ? pool_text(s->pool, "; %s: %s", gain, how)
+               : pool_text(s->pool, "; %s: %s (%.0f min)", gain, how, fmax(1, ceil(t->minutes)));
 }
 
 static const char *launch_count(const struct answer *s, const struct trust *t)
@@ -453,23 +446,23 @@ static double rounded_up(double percent)
     return step * ceil(percent / step - 1e-6);
 }
 
-/* With the cases that the grade rests on; one of a single launch shows nothing. */
+/* One of a single repetition detects nothing. */
 static const char *trust_text(const struct answer *s, const struct trust *t)
 {
     const char *cases = show_count(s->pool, t->cases, "case");
 
     if (t->single == t->cases)
-        return pool_text(s->pool, "one repetition of each case detects no slowdown (%s)", cases);
+        return pool_text(s->pool, "one repetition of each case detects no slowdown");
     if (is_of_single(t))
         return pool_text(s->pool, "%zu of %s have one repetition, which detects no slowdown",
                          t->single, cases);
-    return pool_text(s->pool, "detects a slowdown of %.3g %% (median of %s, %s)",
-                     rounded_up(100 * t->smallest), cases, launch_count(s, t));
+    return pool_text(s->pool, "detects a slowdown of %.3g %%", rounded_up(100 * t->smallest));
 }
 
-void trust_answer(struct report *r, const struct comparisons *q, size_t run, struct document *d)
+void trust_answer(struct report *r, const struct comparisons *q, size_t run, bool notes,
+                  struct document *d)
 {
-    const struct answer in = {r, &r->pool, run, d}, *s = &in;
+    const struct answer in = {r, &r->pool, run, notes, d}, *s = &in;
     const struct trust t = trust_make(r, q, run);
 
     if (!t.grade) {
@@ -478,13 +471,18 @@ void trust_answer(struct report *r, const struct comparisons *q, size_t run, str
         return;
     }
     document_answer(s->d, "Sensitivity", pool_text(s->pool, "%c", t.grade),
-                    t.grade == 'D' ? TONE_LOW : TONE_NONE, trust_text(s, &t));
-    if (t.alike && t.alike != t.cases)
+                    t.grade == 'D' ? TONE_LOW : TONE_NONE,
+                    pool_text(s->pool, "%s%s", trust_text(s, &t), advice_text(s, &t)));
+    if (notes)
+        document_answer_more(s->d,
+                             pool_text(s->pool, "it is that of the median case of %zu, %s", t.cases,
+                                       launch_count(s, &t)),
+                             "");
+    if (notes && t.alike && t.alike != t.cases)
         document_answer_more(
             s->d,
             pool_text(s->pool, "%s of one repetition are compared only with their like in this run",
                       show_count(s->pool, t.alike, "case")),
             "");
-    advise(s, &t);
     answer_noise(s, &t);
 }

@@ -26,7 +26,7 @@ with open(f"{folder}/net.csv", "w", encoding="ascii") as out:
     print("from,to,metric,unit,value,status", file=out)
     for a in range(8):
         for b in range(a):
-            print(f"node{a},node{b},bandwidth,GB/s,{0.006 if 5 in (a, b) else 0.012},ok", file=out)
+            print(f"node{a},node{b},bandwidth,Gb/s,{0.048 if 5 in (a, b) else 0.096},ok", file=out)
 END
     echo "slow: bandwidth, transport tcp, size 1M: node5: its 7 links carry 0.50 of the others'" >"$folder/report"
 }
@@ -58,7 +58,7 @@ judge() {
 }
 
 @test "a host that was not slowed is slow, the one that was is not" {
-    sed -i 's/\(node[^5],node[^5],.*\),0.012/\1,0.006/' "$folder/net.csv"
+    sed -i 's/\(node[^5],node[^5],.*\),0.096/\1,0.048/' "$folder/net.csv"
     exits 1 judge
     [[ $output == *'BAD   node5: '*' 7 links '*' 1.00 '* ]]
 }

@@ -12,7 +12,7 @@ setup()
 {
     cd "$BATS_TEST_DIRNAME/../.." || exit
     work=$BATS_TEST_TMPDIR/w
-    export FAKE_LOG=$work/log FAKE_OURS=1 FAKE_VALUE=8e9 FAKE_BIN=$PWD/build/bin
+    export FAKE_LOG=$work/log FAKE_OURS=1 FAKE_VALUE=1e9 FAKE_BIN=$PWD/build/bin
     mkdir -p "$work/bin" "$work/path"
     ln -s "$FAKE_BIN"/plumb* "$work/bin/"
     for name in net allreduce copy; do
@@ -45,7 +45,7 @@ nothing_left()
 @test "two that agree: the ratio and its interval by plumb compare, in turn, on our CPUs; how the definitions differ" {
     fakes iperf3
     exits 0 check iperf3-1 --pairs 6
-    [[ ${lines[0]} =~ ^iperf3-1\ +equivalent\ +1\.000\ \(0\.99[0-9]\ to\ 1\.00[0-9]\)\ .*GB/s,\ 6\ pairs,\ iperf3\ 3\.12$ ]]
+    [[ ${lines[0]} =~ ^iperf3-1\ +equivalent\ +1\.000\ \(0\.99[0-9]\ to\ 1\.00[0-9]\)\ .*Gb/s,\ 6\ pairs,\ iperf3\ 3\.12$ ]]
     [ "$(sed -n 's/^iperf3 client.*/their/p; s/^plumb-net .*/our/p' "$FAKE_LOG" | paste -sd' ')" = \
         "our their their our our their their our our their their our" ]
     python3 - "$work/results/iperf3-1" "$FAKE_LOG" <<'END'
@@ -61,7 +61,7 @@ END
 
 @test "ours slower is status 1, faster 0, few pairs are inconclusive, and the ratio of a wrong definition is named" {
     fakes iperf3 sockperf
-    FAKE_VALUE=10e9 exits 1 check iperf3-1 --pairs 6
+    FAKE_VALUE=1.25e9 exits 1 check iperf3-1 --pairs 6
     [[ ${lines[0]} == "iperf3-1 "*" worse "*" 0.800 (0."* ]]
     rm -r "$work/results"
     FAKE_VALUE=1.3 exits 0 check sockperf --pairs 6
@@ -143,5 +143,5 @@ END
 @test "the real iperf3 against the real plumb-net" {
     command -v iperf3 >/dev/null || skip 'iperf3 is not installed'
     run scripts/crosscheck iperf3-1 --pairs 2 --seconds 1 --out "$work/results"
-    [[ ${lines[0]} == "iperf3-1 "*" GB/s, 2 pairs, iperf3 "* ]]
+    [[ ${lines[0]} == "iperf3-1 "*" Gb/s, 2 pairs, iperf3 "* ]]
 }

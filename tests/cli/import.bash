@@ -32,7 +32,7 @@ here()
         for row; do
             i=$((i + 1))
             read -r size value mean <<<"$row"
-            echo "tcp,bandwidth,forward,$size,1,1,,average_bandwidth,GB/s,$value,$mean,measured,ok,1,$i,,,,10,,time,,here,here,"
+            echo "tcp,bandwidth,forward,$size,1,1,,average_bandwidth,Gb/s,$value,$mean,measured,ok,1,$i,,,,10,,time,,here,here,"
         done
     } >here/net.csv
     cat >here/run.json <<'END'

@@ -12,7 +12,7 @@ load net
 fits_together()
 {
     paste -d' ' <(cells metric) <(cells side) <(cells scope) <(cells value) | awk '
-        $1 == "average_bandwidth" { gbps = $2 }
+        $1 == "average_bandwidth" { gbps = $2 / 8 }
         $1 == "cpu_cores" && $3 == "threads" { cores[$2] = $4 }
         $1 == "cpu_per_gb" && $3 == "threads" { per_gb[$2] = $4 }
         END { for (side in cores) { n++; q = cores[side] / per_gb[side] / gbps; if (q < 0.85 || q > 1.15) bad = 1 }

@@ -10,11 +10,11 @@ load net
 @test "rows: every pattern over shared memory and TCP, data checked, nothing wrong" {
     exits 0 net --transport shm,tcp --pattern bandwidth,latency,rate,loaded-latency --size 64 --no-cpu
     [ "$(cells status | grep -vc -e ok -e noisy)" -eq 0 ]
-    [ "$(of metric bandwidth unit | sort -u)" = GB/s ]
+    [ "$(of metric bandwidth unit | sort -u)" = Gb/s ]
     [ "$(of metric latency unit | sort -u)" = us ]
     [ "$(of metric message_rate unit | sort -u)" = Mop/s ]
     [ "$(of metric loaded_latency pattern | sort -u)" = loaded-latency ]
-    [ "$(of metric load_bandwidth unit | sort -u)" = GB/s ]
+    [ "$(of metric load_bandwidth unit | sort -u)" = Gb/s ]
     cells value | awk '$1 < 0 { exit 1 }'
     of metric latency p999 | awk '!($1 > 0) { exit 1 }'
     of metric latency max | awk '!($1 > 0) { exit 1 }'

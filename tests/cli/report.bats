@@ -125,7 +125,7 @@ END
 
 @test "--markdown: the same answers and table, and a file that cannot be written is an error" {
     page "$top/results/reference/epyc-zen5-2vcpu" --out page --markdown answer.md > out
-    grep -q '^| Caches | triad in L1 | 1.33 TB/s | +/- 1.7 % | 86.2 % | ' answer.md
+    grep -q '^| Memory | triad L1 | 1.33 TB/s | 1.7 % | 86.2 % | ' answer.md
     make_run a
     make_run b
     page a b --out page --markdown both.md

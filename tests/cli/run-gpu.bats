@@ -95,8 +95,10 @@ with open("r/copy.csv", "w", newline="") as out:
 END
     "$plumb" report r > said
     flat said > unbroken
-    grep -q '^Answer  *1 problem.*cuda:3 is slower than the others: GPU copies' unbroken
-    grep -q '^Sensitivity.* [67] cases of one repetition ' unbroken # of a single launch: no case that shows nothing
+    grep -q '^Answer  *1 problem.*cuda:3 is slower than the others: host to GPU, pinned' unbroken
+    "$plumb" report r --notes > said
+    flat said > notes
+    grep -q '[^0-9][67] cases of one repetition ' notes # of a single one: no case that shows nothing
     "$plumb" run t.yaml --out none --again 0 --no-report
     [ "$(wc -l < none/plan.csv)" -eq 9 ]
 }

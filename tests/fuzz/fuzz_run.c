@@ -69,7 +69,7 @@ static void write_rows(const char *folder, FILE *plan, const char *bench, const 
         for (size_t i = 0; i < n; i++)
             row.params[i] = values[i];
         row.metric = "bandwidth";
-        row.unit = "GB/s";
+        row.unit = strcmp(bench, "net") != 0 ? "GB/s" : "Gb/s";
         row.value = 10 + (double)repeat;
         row.samples = 10;
         row.stop = "converged"; /* no description says that it is judged */

@@ -32,14 +32,14 @@ cell() { cells "$1" | head -n 1; }
 # Goodput in bit/s.
 goodput() {
     net --budget 3s "$@" || { cat "$out.err" >&2 && return 1; }
-    [ "$(cell metric) $(cell unit)" = 'bandwidth GB/s' ] || return
-    awk -v gb="$(cell value)" 'BEGIN { printf "%.0f\n", gb * 8e9 }'
+    [ "$(cell metric) $(cell unit)" = 'bandwidth Gb/s' ] || return
+    awk -v gbit="$(cell value)" 'BEGIN { printf "%.0f\n", gbit * 1e9 }'
 }
 
 # rail NAME: what it got, in bit/s; all: both together.
 rail() {
     paste -d'|' <(cells metric) <(cells rail) <(cells value) |
-        awk -F'|' -v rail="$1" '$1 == "bandwidth" && $2 == rail { printf "%.0f\n", $3 * 8e9 }'
+        awk -F'|' -v rail="$1" '$1 == "bandwidth" && $2 == rail { printf "%.0f\n", $3 * 1e9 }'
 }
 
 # rails OPTIONS: goodput of both together, in bit/s.
@@ -103,13 +103,13 @@ rate() {
 }
 average() {
     net --budget 3s --pattern rate --size "$1K" || return
-    paste -d' ' <(cells metric) <(cells value) | awk '$1 == "average_bandwidth" { printf "%.0f\n", $2 * 8e9 }'
+    paste -d' ' <(cells metric) <(cells value) | awk '$1 == "average_bandwidth" { printf "%.0f\n", $2 * 1e9 }'
 }
 
 # load_rate: what the stream got while pings went there and back, goodput in bit/s.
 load_rate() {
     net --budget 3s --pattern loaded-latency --size 8 || return
-    paste -d' ' <(cells metric) <(cells value) | awk '$1 == "load_bandwidth" { printf "%.0f\n", $2 * 8e9 }'
+    paste -d' ' <(cells metric) <(cells value) | awk '$1 == "load_bandwidth" { printf "%.0f\n", $2 * 1e9 }'
 }
 
 # half_trip MS: the median one-way time of a megabyte, in ms, is no more than a fifth from that.

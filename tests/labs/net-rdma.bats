@@ -103,7 +103,7 @@ rail() {
     local best
     best=$(for out in "$job/$1"?; do
         paste -d'|' <(cells metric) <(cells rail) <(cells value) |
-            awk -F'|' -v rail="$2" '$1 == "bandwidth" && $2 == rail { printf "%.0f\n", $3 * 8e9 }'
+            awk -F'|' -v rail="$2" '$1 == "bandwidth" && $2 == rail { printf "%.0f\n", $3 * 1e9 }'
     done | sort -n | tail -n 1)
     ! above "$best" "$3" 2 && within "$best" "$3" 10
 }

@@ -46,6 +46,6 @@ lab() { timeout -k 5 1500 scripts/lab-cluster "$@"; }
     [ "$(cells status | grep -vc -e ok -e noisy)" -eq 0 ]
     cells evidence | grep -q 'own: eth0 sent .*peer: eth0 received'
     paste -d' ' <(cells metric) <(cells value) | awk -v most="$(expected 100mbit)" '
-        $1 == "average_bandwidth" { n++; bad += !(8e9 * $2 < 1.05 * most) }
+        $1 == "average_bandwidth" { n++; bad += !(1e9 * $2 < 1.05 * most) }
         END { exit !n || bad }'
 }

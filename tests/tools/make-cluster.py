@@ -102,7 +102,7 @@ class Maker:
                     for direction in ("forward", "reverse"):
                         self.case += 1
                         rate = LINK * (.53 if slow else .985) * self.noise() * (1 if size > 65536 else .9)
-                        self.add("net", dict(base, pattern="bandwidth", direction=direction, size=size), "bandwidth", "GB/s", rate, LINK,
+                        self.add("net", dict(base, pattern="bandwidth", direction=direction, size=size), "bandwidth", "Gb/s", 8 * rate, 8 * LINK,
                                  "sysfs: eth0")
                 self.case += 1
                 self.add("net", dict(base, pattern="latency", size=8), "latency", "us", 31 * self.noise() * (1.02 if slow else 1))

@@ -141,7 +141,7 @@ static inline void put(struct scene *s, const char *metric, double value, double
     struct row row = row_of(s, metric, "x/s", value);
 
     row.unit = !strcmp(metric, "throughput")  ? "TFLOP/s"
-               : !strcmp(metric, "bandwidth") ? "GB/s"
+               : !strcmp(metric, "bandwidth") ? (!strcmp(s->bench, "net") ? "Gb/s" : "GB/s")
                : !strcmp(metric, "latency")   ? "us"
                                               : "";
     row.limit = limit;

@@ -85,8 +85,8 @@ static void figure(const struct foreign_output *out, const char *where, const ch
 #define LATENCY  "latency", "mean", "ns"
 #define TIME     "time", "mean", "us"
 #define SLOWEST  "slowest", "mean", "us"
-#define AVERAGE  "average_bandwidth", "", "GB/s"
-#define MIB_S(x) ((x)*1048576 / 1e9)
+#define AVERAGE  "average_bandwidth", "", "Gb/s"
+#define MIB_S(x) ((x)*8 * 1048576 / 1e9)
 #define HERE     "collective=all_reduce dtype=f32 redop=sum ranks=4 groups=1 size=67108864 in_place="
 
 /* What each program prints, by hand. A row of nvbandwidth's read test reads from its column, against the arrow of its text; of both directions each copy has
@@ -115,18 +115,18 @@ TEST(test_figures)
         {NCCL, HERE, "busbw", "", "GB/s", 294.77},
         {NCCLJ, "size=67108864 in_place=1", TIME, 338.25},
         {"iperf3-3.12.json", "protocol=TCP size=131072 streams=1", AVERAGE,
-         19394252218.366222 / 8e9},
+         19394252218.366222 / 1e9},
         {"ib_write_bw-6.06.txt", "size=65536", AVERAGE, MIB_S(53.21)},
         {"ib_read_bw-6.06.txt", "size=65536", AVERAGE, MIB_S(126.46)},
         {"ib_send_bw-6.06.txt", "size=65536", AVERAGE, MIB_S(108.95)},
-        {"ib_write_bw-gbits-6.06.txt", "size=65536", AVERAGE, 0.26 / 8},
+        {"ib_write_bw-gbits-6.06.txt", "size=65536", AVERAGE, 0.26},
         {"ib_write_lat-6.06.txt", "size=8", "latency", "p50", "us", 9.27},
         {"ib_send_lat-6.06.txt", "size=8", "latency", "p50", "us", 12.02},
         {"ib_read_lat-6.06.txt", "size=8", "latency", "p50", "us", 35.62},
         {"ib_read_lat-6.06.txt", "size=8", "latency", "p999", "us", 7724.44},
         {"osu-allreduce-7.4.txt", "size=65536 dtype=f32 full=1", SLOWEST, 54.90},
         {"osu-allreduce-7.4.txt", "size=65536", "latency", "mean", "us", 51.20},
-        {"osu-bw-5.9.txt", "size=1048576 memory=CUDA", "average_bandwidth", "", "GB/s", 24.38007},
+        {"osu-bw-5.9.txt", "size=1048576 memory=CUDA", AVERAGE, 8 * 24.38007},
     };
     struct foreign_output out;
     for (size_t i = 0; i < N(cases); i++) {

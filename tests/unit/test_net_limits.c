@@ -67,6 +67,21 @@ TEST(a_part_of_both_ways_is_another_rate_than_one_way)
     assert_true(fabs(names[6].limit_gbps - 4 * GB_EACH) < 1e-9);
 }
 
+TEST(limits_are_in_the_unit_of_their_row)
+{
+    static struct net_session s;
+    static struct point pt = {.n_series = 2};
+
+    scene(&lead, &point, 1, true, true);
+    s.n_rates = net_lead_rates(&lead, s.rates);
+    net_rows_limits(&pt, &s);
+    assert_true(fabs(pt.series[1].limit - 8 * GB_EACH) < 1e-9); /* Gb/s */
+    s.point = point;
+    s.point.count_messages = true;
+    net_rows_limits(&pt, &s);
+    assert_true(fabs(pt.series[1].limit - 1000 * GB_EACH / 1428) < 1e-9); /* Mop/s */
+}
+
 /* Of either end: the rails keep their limits, the sums have none and say of which end and whose. */
 TEST(no_sum_of_what_is_shared)
 {

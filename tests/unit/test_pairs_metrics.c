@@ -17,9 +17,9 @@ struct metric {
 TEST_WITH(test_which_metrics_are_judged, scene_make, scene_remove)
 {
     static const struct metric metrics[] = {
-        {"net", "bandwidth", "GB/s", "converged", 100, true},
-        {"net", "average_bandwidth", "GB/s", "", 1, true},
-        {"net", "load_bandwidth", "GB/s", "", 4, true},
+        {"net", "bandwidth", "Gb/s", "converged", 100, true},
+        {"net", "average_bandwidth", "Gb/s", "", 1, true},
+        {"net", "load_bandwidth", "Gb/s", "", 4, true},
         {"net", "cpu_per_gb", "s/GB", "", 4, true},
         {"net", "limited_by_buffer", "percent", "", 1, false},
         {"net", "rtt", "us", "", 1, false},
@@ -67,7 +67,7 @@ TEST_WITH(test_a_figure_that_one_side_left_out, scene_make, scene_remove)
             struct scene_run r = scene_begin(*state, side ? "b" : "a", "net", params, 1);
             struct row row;
 
-            fake_row_init(&row, "1", 1, "bandwidth", "GB/s", 10);
+            fake_row_init(&row, "1", 1, "bandwidth", "Gb/s", 10);
             scene_row(&r, &row, values);
             fake_row_init(&row, "1", 1, cases[i].metric, "s/GB", 0.2);
             row.stop = cases[i].stop;

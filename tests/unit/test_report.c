@@ -113,7 +113,7 @@ static void wrong_launches_have_no_value(void **state)
     }
 }
 
-#define RANDOM_LOAD "random load, page walks included"
+#define RANDOM_LOAD "load latency + page walks"
 
 static void write_memory(struct scene *s)
 {
@@ -135,23 +135,23 @@ static void headlines_take_the_best_at_the_right_place(void **state)
 
     write_memory(s);
     load(s);
-    const struct headline_run *memory = run_of(s, "Memory", "triad");
+    const struct headline_run *memory = run_of(s, "Memory", "triad DRAM");
     const struct headline_run *latency = run_of(s, "Latency", RANDOM_LOAD);
 
     near(memory->point->value, 18); /* not the 30 of a smaller size */
     near(memory->point->low, 18 / 1.01);
     near(memory->point->high, 18 * 1.01);
-    assert_string_equal(memory->what, "64M, nt");
+    assert_string_equal(memory->what, "64 MiB, nt");
     assert_int_equal(memory->candidates, 2);
     assert_non_null(strstr(verdict_said(&memory->verdict), "the best of 2 cases"));
-    near(run_of(s, "Caches", "triad in L1")->point->value, 200);
+    near(run_of(s, "Caches", "triad L1")->point->value, 200);
     near(latency->point->value, 90); /* lower is better, but at the largest size */
-    assert_string_equal(latency->what, "64M, b");
+    assert_string_equal(latency->what, "64 MiB, b");
     assert_non_null(strstr(s->h.missing, "Matrix core"));
     assert_null(strstr(s->h.missing, "Memory"));
     assert_int_equal(memory->verdict.kind, VERDICT_NORMAL);
-    says(s, "Memory", "triad", "noisy");
-    assert_int_equal(verdict_of(s, "Memory", "read")->kind, VERDICT_NOT_MEASURED);
+    says(s, "Memory", "triad DRAM", "noisy");
+    assert_int_equal(verdict_of(s, "Memory", "read DRAM")->kind, VERDICT_NOT_MEASURED);
     assert_int_equal(latency->verdict.kind, VERDICT_NO_LIMIT);
 }
 
@@ -184,7 +184,7 @@ static void verdicts_of_a_share(void **state)
         begin(s, cases[i].launches > 1, "memory", memory_params);
         put(s, "bandwidth", cases[i].value, 24, cases[i].status, TRIAD);
         load(s);
-        const struct headline_run *run = run_of(s, "Memory", "triad");
+        const struct headline_run *run = run_of(s, "Memory", "triad DRAM");
 
         if (run->verdict.kind != cases[i].kind || run->verdict.tone != cases[i].tone)
             fail_msg("%g: %s", cases[i].value, verdict_said(&run->verdict));
@@ -217,7 +217,8 @@ static void the_best_ceiling_of_a_run_counts(void **state)
         near(p->limit, 97.75);
         near(p->percent, 100 * p->value / 97.75);
         assert_int_equal(p->reference, reference);
-        assert_int_equal(verdict_of(s, "Memory", "triad")->kind == VERDICT_NOT_JUDGED, reference);
+        assert_int_equal(verdict_of(s, "Memory", "triad DRAM")->kind == VERDICT_NOT_JUDGED,
+                         reference);
     }
 }
 
@@ -314,14 +315,14 @@ static void ceilings_that_changed_are_told(void **state)
             add(s, &row, TRIAD);
         }
         load(s);
-        const struct verdict *v = verdict_of(s, "Memory", "triad");
+        const struct verdict *v = verdict_of(s, "Memory", "triad DRAM");
 
         near(only_point(s)->limit, cases[k].limits[4]);
         assert_int_equal(v->machine_changed != NULL, cases[k].changed);
         if (cases[k].changed)
-            says(s, "Memory", "triad", "75 to 80 %|80.00 to 175.0 GB/s");
+            says(s, "Memory", "triad DRAM", "75 to 80 %|80.00 to 175.0 GB/s");
         else
-            says(s, "Memory", "triad",
+            says(s, "Memory", "triad DRAM",
                  cases[k].median ? cases[k].median : "!median of the ceilings");
     }
 }
@@ -430,8 +431,8 @@ static void square_products_have_an_axis_and_shapes_a_list(void **state)
     assert_int_equal(square->lines[0].n, 4);
     assert_true(list->categories);
     assert_string_equal(list->ticks[0].label, "512x768x3072, f32");
-    assert_string_equal(run_of(s, "Matrix core", "f32")->what, "512x768x3072");
-    near(run_of(s, "Matrix core", "f64")->point->value, 1.2);
+    assert_string_equal(run_of(s, "Matrix core", "GEMM f32")->what, "512x768x3072");
+    near(run_of(s, "Matrix core", "GEMM f64")->point->value, 1.2);
 }
 
 /* Three values of x make no line: bars, type by type, each with its limit. */
@@ -501,7 +502,7 @@ static void runs_stand_side_by_side(void **state)
     for (size_t i = 0; i < h.n; i++) {
         const struct headline_run *runs = h.all[i].runs;
 
-        if (!strcmp(h.all[i].pipe, "Memory") && !strcmp(h.all[i].label, "triad")) {
+        if (!strcmp(h.all[i].pipe, "Memory") && !strcmp(h.all[i].label, "triad DRAM")) {
             near(runs[0].point->value, 18);
             near(runs[1].point->value, 6); /* not the 20 of a smaller size */
             assert_int_equal(runs[1].candidates, 1);
@@ -546,8 +547,7 @@ static void the_latency_of_an_allreduce_is_that_of_auto(void **state)
         if (isnan(cases[i].chosen) || cases[i].chosen > 0)
             put_sum(s, cases[i].chosen, "auto shm allreduce 8 2");
         load(s);
-        const struct headline_run *found =
-            run_of(s, "Allreduce latency", "smallest vector, over shm");
+        const struct headline_run *found = run_of(s, "Allreduce latency", "allreduce shm");
 
         near(found->point->value, cases[i].value);
         assert_string_equal(report_param(&s->r.benches[0], found->best, "backend"),
@@ -560,9 +560,9 @@ static void a_failed_launch_is_in_the_headlines_of_its_own_kind(void **state)
 {
     static const char *const own[][3] = {
         {"tcp bandwidth 64", "Network", "tcp"},
-        {"tcp latency 64", "Network latency", "smallest message by tcp"},
-        {"tcp loaded-latency 64", "Network latency", "under load, by tcp"},
-        {"tcp rate 64", "Network rate", "messages by tcp"}};
+        {"tcp latency 64", "Network latency", "latency tcp"},
+        {"tcp loaded-latency 64", "Network latency", "latency under load, tcp"},
+        {"tcp rate 64", "Network rate", "message rate tcp"}};
     struct scene *s = *state;
 
     for (size_t i = 0; i < 4; i++) {

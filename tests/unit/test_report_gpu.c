@@ -34,7 +34,7 @@ static void host_and_gpu_do_not_mix(void **state)
     near(s->h.all[1].runs[0].point->value, 3);
     near(s->h.all[0].runs[0].point->value, 790);
     assert_string_equal(s->h.all[0].pipe, CORE);
-    assert_int_equal(verdict_of(s, CORE, "bf16")->kind, VERDICT_NORMAL);
+    assert_int_equal(verdict_of(s, CORE, "GPU GEMM bf16")->kind, VERDICT_NORMAL);
     assert_string_equal(s->h.no_gpu, "");
 }
 
@@ -56,11 +56,11 @@ static void like_is_set_beside_like(void **state)
         assert_int_equal(s->h.contrasts.n, 3);
         near(s->h.contrasts.all[0].change, 0.15);
         near(s->h.contrasts.all[launched ? 2 : 1].change, launched ? -0.05 : 0.00125);
-        says(s, CORE, "bf16",
+        says(s, CORE, "GPU GEMM bf16",
              launched ? "zeros are 15 %|5 % slower|!not proven" : "not proven: zeros");
-        says(s, CORE, "f16",
+        says(s, CORE, "GPU GEMM f16",
              launched ? "!not proven|zeros make no difference" : "not proven: zeros");
-        says(s, CORE, "tf32", "!zeros");
+        says(s, CORE, "GPU GEMM tf32", "!zeros");
     }
 }
 
@@ -100,9 +100,9 @@ static void gpus_are_set_side_by_side(void **state)
             put(s, died ? "" : "throughput", cases[c].values[i], 1000, cases[c].status[i], values);
         }
         load(s);
-        says(s, CORE, "bf16", cases[c].says);
-        if (verdict_of(s, CORE, "bf16")->kind != cases[c].kind)
-            fail_msg("case %zu: %s", c, verdict_said(verdict_of(s, CORE, "bf16")));
+        says(s, CORE, "GPU GEMM bf16", cases[c].says);
+        if (verdict_of(s, CORE, "GPU GEMM bf16")->kind != cases[c].kind)
+            fail_msg("case %zu: %s", c, verdict_said(verdict_of(s, CORE, "GPU GEMM bf16")));
     }
 }
 
@@ -124,8 +124,8 @@ static void a_gpu_that_varies_is_not_behind(void **state)
         add(s, &row, "cuda:2 bf16 random cublaslt");
     }
     load(s);
-    says(s, CORE, "bf16", "slowest: cuda:2 (not proven");
-    assert_int_equal(verdict_of(s, CORE, "bf16")->tone, TONE_NONE);
+    says(s, CORE, "GPU GEMM bf16", "slowest: cuda:2 (not proven");
+    assert_int_equal(verdict_of(s, CORE, "GPU GEMM bf16")->tone, TONE_NONE);
 }
 
 /* Host copies: far and pageable memory, and each GPU from the node that it is near to. */
@@ -174,7 +174,7 @@ static void a_low_value_is_explained_by_its_gpu(void **state)
     put(s, "bandwidth", 20, 63, NULL, "ce cuda:0 cuda:1 one-way - on - A+B - peer");
     load(s);
     says(s, "GPU copies", "host to GPU, pinned", "low|B: the link runs at x8|!x4|!500 W");
-    says(s, "GPU peers", "peer", "low|B: the link runs at x8|!x4");
+    says(s, "GPU peers", "GPU to GPU by peer", "low|B: the link runs at x8|!x4");
 }
 
 static void launches_tell_their_tail_and_their_nodes(void **state)
@@ -188,14 +188,15 @@ static void launches_tell_their_tail_and_their_nodes(void **state)
         row.samples = samples;
         add(s, &row, "cuda:0 launch");
         load(s);
-        says(s, "GPU launch", "launch", samples < 1000 ? "!p99.9" : "p99.9 is 12.50 us");
+        says(s, "GPU launch", "kernel launch", samples < 1000 ? "!p99.9" : "p99.9 is 12.50 us");
     }
     begin(s, false, "launch", launch_params); /* each from the node that it is near to */
     put(s, "latency", 2, NAN, NULL, "cuda:0 launch 0");
     put(s, "latency", 2.08, NAN, NULL, "cuda:1 launch 1");
     put(s, "latency", NAN, NAN, "skipped", "cuda:2 launch any");
     load(s);
-    says(s, "GPU launch", "launch", "2 of 3 GPUs, 1 skipped: 2.000 to 2.080, slowest: cuda:1");
+    says(s, "GPU launch", "kernel launch",
+         "2 of 3 GPUs, 1 skipped: 2.000 to 2.080, slowest: cuda:1");
 }
 
 static void a_gpu_that_was_held_back_says_so(void **state)
@@ -211,8 +212,8 @@ static void a_gpu_that_was_held_back_says_so(void **state)
         add(s, &row, held ? "cuda:0 bf16 random cublaslt" : "cuda:0 f64 random cublaslt");
     }
     load(s);
-    says(s, CORE, "bf16", "held back by power cap");
-    says(s, CORE, "f64", "!held back");
+    says(s, CORE, "GPU GEMM bf16", "held back by power cap");
+    says(s, CORE, "GPU GEMM f64", "!held back");
 }
 
 /* What a library takes may differ from launch to launch, and a search may find another shape. */
@@ -259,14 +260,14 @@ static void no_gpu_is_one_quiet_line(void **state)
     put(s, "latency", NAN, NAN, "failed", "cuda:0 launch");
     load(s);
     assert_string_equal(s->h.no_gpu, "");
-    assert_int_equal(verdict_of(s, "GPU launch", "launch")->tone, TONE_BAD);
+    assert_int_equal(verdict_of(s, "GPU launch", "kernel launch")->tone, TONE_BAD);
     begin(s, false, "gemm", gemm_params);
     told_write(&s->f, "\"machine\": {\"gpus\": {\"devices\": [{}]}}");
     gemm(s, "cuda:0 bf16 random cublaslt", 700);
     put(s, "throughput", NAN, NAN, "skipped", "cuda:0 e4m3 random cublaslt");
     load(s);
     assert_string_equal(s->h.no_gpu, "");
-    assert_int_equal(verdict_of(s, CORE, "e4m3")->kind, VERDICT_NOT_MEASURED);
+    assert_int_equal(verdict_of(s, CORE, "GPU GEMM e4m3")->kind, VERDICT_NOT_MEASURED);
     assert_non_null(strstr(s->h.missing, "GPU memory"));
     assert_null(strstr(s->h.missing, "GPU peers")); /* needs two */
 }
@@ -316,10 +317,10 @@ static void pairs_become_a_matrix(void **state)
     assert_int_equal(m->slow, 2);
     assert_true(m->cells[3 * 5 + 2].slow && m->cells[1 * 5 + 4].slow);
     assert_non_null(strstr(matrix_slow_text(&s->r, m, 3 * 5 + 2), " 0.60 ("));
-    says(s, "GPU peers", "peer",
+    says(s, "GPU peers", "GPU to GPU by peer",
          "4 pairs (4 NVLinks): 90.00 to 54.00, slowest: cuda:3 -> cuda:2, "
          "1 slow|2 pairs (SYS) alike: 20.00|12 of 13 pairs");
-    const struct verdict *v = verdict_of(s, "GPU peers", "peer");
+    const struct verdict *v = verdict_of(s, "GPU peers", "GPU to GPU by peer");
     assert_int_equal(v->kind, VERDICT_SLOW);
     assert_non_null(v->look_case); /* the slowest pair for its kind, and not the best pair */
     assert_string_equal(report_param(&s->r.benches[0], v->look_case, "source"), "cuda:3");
@@ -351,8 +352,8 @@ static void paths_are_counted_by_themselves(void **state)
                 NAN, lost ? "skipped" : NULL, text);
         }
     load(s);
-    says(s, "GPU peers", "near", "2 pairs alike: 44.00|5 of 6 pairs|!cuda:2");
-    says(s, "GPU peers", "far", "3 pairs: 11.00 to 10.00, slowest: |!44");
+    says(s, "GPU peers", "GPU to GPU by near", "2 pairs alike: 44.00|5 of 6 pairs|!cuda:2");
+    says(s, "GPU peers", "GPU to GPU by far", "3 pairs: 11.00 to 10.00, slowest: |!44");
 }
 
 /* It says nothing about this machine: neither normal nor low. What was lost is told all the same. */
@@ -375,10 +376,10 @@ static void simulated_rows_are_not_judged(void **state)
                   : "cuda:0 f16 random cublaslt");
     }
     load(s);
-    says(s, CORE, "bf16", "simulated|2 GPUs: 20.00 to 10.00, slowest: cuda:1");
-    assert_int_equal(verdict_of(s, CORE, "bf16")->tone, TONE_NONE);
-    says(s, CORE, "f16", "1 of 2 launches failed");
-    assert_int_equal(verdict_of(s, CORE, "f16")->tone, TONE_BAD);
+    says(s, CORE, "GPU GEMM bf16", "simulated|2 GPUs: 20.00 to 10.00, slowest: cuda:1");
+    assert_int_equal(verdict_of(s, CORE, "GPU GEMM bf16")->tone, TONE_NONE);
+    says(s, CORE, "GPU GEMM f16", "1 of 2 launches failed");
+    assert_int_equal(verdict_of(s, CORE, "GPU GEMM f16")->tone, TONE_BAD);
 }
 
 /* A plot counts the GPUs of its own cases; a limit is drawn where it holds, and a line is marked where one of its values is. */

@@ -71,7 +71,7 @@ static void one_way_and_a_part_of_both_are_two_cases(void **state)
                                     case_key(&s->r.pool, b, &b->cases[k]));
     assert_string_equal(
         case_key(&s->r.pool, b, &b->cases[3]),
-        "net|direction=forward|pattern=bandwidth|size=1048576|transport=tcp|bandwidth|GB/s");
+        "net|direction=forward|pattern=bandwidth|size=1048576|transport=tcp|bandwidth|Gb/s");
     assert_int_equal(b->cases[3].points[0].n_rows, 2);
     assert_float_equal(b->cases[3].points[0].value, sqrt(5 * 5.5), 1e-9);
     assert_true(b->cases[0].points[0].value == 3);
@@ -86,7 +86,7 @@ static void the_headlines_take_the_best_of_a_way_and_the_sum(void **state)
     add_both_kinds(s);
     load(s);
     assert_true(best(s, "Network", "tcp") == 5);
-    assert_true(best(s, "Network", "both ways at once, sum, by tcp") == 7);
+    assert_true(best(s, "Network", "both ways, sum, tcp") == 7);
     start(s);
     rate(s, "both-forward", NULL, NULL, "", 3);
     rate(s, "both-reverse", NULL, NULL, "", 4);
@@ -411,7 +411,7 @@ static void several_devices_count_as_their_sum(void **state)
     is_ring(&s->h.matrices.all[0], 500);
     assert_true(best(s, "Network", "tcp") == 510);
     assert_non_null(strstr(run_of(s, "Network", "tcp")->what, "over eth0+eth1"));
-    assert_true(best(s, "Network rate", "messages by tcp") == 8);
+    assert_true(best(s, "Network rate", "message rate tcp") == 8);
 }
 
 static void of_several_words_any_will_do(void **state)

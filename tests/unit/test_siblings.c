@@ -12,7 +12,7 @@ static const char *const params[] = {
     "rail_device", "gpu_direct", "rail_peer_device"};
 #define N_PARAMS (sizeof(params) / sizeof(*params))
 #define RAILS    8
-#define LINE     48.0 /* GB/s */
+#define LINE     384.0 /* Gb/s */
 
 #define LAUNCHES_MAX 16
 #define ROWS_MAX     1024
@@ -91,7 +91,7 @@ static void add_row(struct scene *s, const struct cluster *c, const struct is *i
     snprintf(device, sizeof(device), "mlx5_%u:1", is->rail);
     snprintf(gpu, sizeof(gpu), "cuda:%u", is->rail);
     snprintf(peer, sizeof(peer), "ib%u:1", is->rail);
-    fake_row_init(&row, number, launch, "bandwidth", "GB/s", value);
+    fake_row_init(&row, number, launch, "bandwidth", "Gb/s", value);
     row.origin = c->origin;
     if (isnan(value)) {
         row.status = "skipped";

@@ -34,7 +34,7 @@ struct planted {
     const char *bench, *const *params;
     size_t cases;
     /* what an output begins with, at 80 columns, and what its table says */
-    char *answers, *table;
+    char *answers, *notes, *table;
     struct trust trust;
 };
 
@@ -152,8 +152,9 @@ static void check_lines(const struct document *answers, size_t width, size_t mos
 static void forget(struct planted *p)
 {
     free(p->answers);
+    free(p->notes);
     free(p->table);
-    p->answers = p->table = NULL;
+    p->answers = p->notes = p->table = NULL;
 }
 
 static void see_folder(struct planted *p, const char *path)
@@ -167,15 +168,18 @@ static void see_folder(struct planted *p, const char *path)
     if (report_load(&r, paths, 1, error, sizeof(error)))
         fail_msg("%s", error);
     headlines_make(&r, &h);
-    struct document *answers = document_new(&r.pool), *table = document_new(&r.pool);
+    struct document *answers = document_new(&r.pool), *table = document_new(&r.pool),
+                    *notes = document_new(&r.pool);
 
     p->trust = trust_make(&r, &h.comparisons, 0);
     summary_answers(&r, &h, 0, false, answers);
+    summary_answers(&r, &h, 0, true, notes);
     summary_table(&r, &h, false, table);
     p->answers = text_of(answers, 80);
     p->table = text_of(table, 80);
-    check_lines(answers, 80, 19);
-    check_lines(answers, 60, 28);
+    p->notes = text_of(notes, 80);
+    check_lines(answers, 80, 16);
+    check_lines(answers, 60, 24);
     report_release(&r);
 }
 
@@ -214,10 +218,10 @@ TEST_WITH(a_healthy_machine_is_said_to_be, set_up, tear_down)
     plant_many(p, 12, 0.001, 5);
     see(p);
     assert_says(p->answers,
-                "Answer       no problem in 1 test; 1 with a limit reaches 90 %|Planted 9000, 4 "
+                "Answer       no problem in 1 case; 1 with a limit reaches 90 %|Planted 9000, 4 "
                 "CPUs, 8.0 GiB\n|"
-                "quick on box (bare metal), 2026-11-23 12:02 UTC, 65 launches\n|Sensitivity  A|"
-                "Lowest       Memory, triad|90 %|!--repeat|!Noise");
+                "quick on box (bare metal), 2026-11-23 12:02 UTC, 2:00 min\n|Sensitivity  A|"
+                "Lowest       triad DRAM|90 %|!--repeat|!Noise");
 }
 
 /* The lower of two limits counts; no limit is a text, or a number beyond the machine. */
@@ -284,8 +288,8 @@ TEST_WITH(advice_has_launches_and_minutes, set_up, tear_down)
     char want[128];
 
     assert_int_equal(p->trust.repeats, repeats);
-    snprintf(want, sizeof(want), " 5 %%|about %.0f min: plumb run quick --repeat %zu\n",
-             ceil(2.0 * (double)repeats / 5), repeats);
+    snprintf(want, sizeof(want), " for 5 %%: --repeat %zu (%.0f min)\n", repeats,
+             ceil(2.0 * (double)repeats / 5));
     assert_says(p->answers, want);
     /* of two minutes, two launches took 100 s and 60 launches 10 s; 62 starts took the other 10 s */
     begin(p);
@@ -295,7 +299,7 @@ TEST_WITH(advice_has_launches_and_minutes, set_up, tear_down)
     assert_true(p->trust.repeats > 5);
     assert_true(p->trust.minutes * 60 > 50.0 * (double)p->trust.repeats);
     assert_true(p->trust.minutes * 60 < 55.0 * (double)p->trust.repeats);
-    assert_says(p->answers, "median of 13 cases, 2 to 5");
+    assert_says(p->notes, "median case of 13, 2 to 5");
     /* two minutes for 12 x 1 + 6 x 5 launches of 18 cases */
     begin(p);
     plant_many(p, 12, 0.001, 1);
@@ -304,8 +308,7 @@ TEST_WITH(advice_has_launches_and_minutes, set_up, tear_down)
                                             (const char *[]){"1", "2", "3", "4", "5", "6"}[i]}});
     see(p);
     assert_true(fabs(p->trust.minutes - 2.0 * 18 * 5 / 42) < 1e-9);
-    assert_says(p->answers,
-                "Sensitivity  D: 12 of 18 cases|about 5 min: plumb run quick --repeat 5\n");
+    assert_says(p->answers, "Sensitivity  D: 12 of 18 cases|for any: --repeat 5 (5 min)\n");
 }
 
 /* Below five launches the widest spread counts for all; a single one shows no loss. The command is that of the run, without the
@@ -320,8 +323,7 @@ TEST_WITH(few_launches_ask_for_five, set_up, tear_down)
     see(p);
     assert_true(p->trust.smallest > 0.5);
     assert_int_equal(p->trust.repeats, DECIDE_FEW_LAUNCHES);
-    assert_says(p->answers,
-                "13 cases, 4 repetitions)|about 3 min: plumb run quick --repeat 5\n|!quieter");
+    assert_says(p->answers, "for less: --repeat 5 (3 min)\n|!quiet");
     begin_as(
         p, "memory", memory_params,
         "\"suite\": \"two\", \"command\": [\"/opt/plumb\", \"run\", \"my suite.yaml\", \"--out\", "
@@ -329,10 +331,9 @@ TEST_WITH(few_launches_ask_for_five, set_up, tear_down)
     plant(p, &(struct plant){.launches = 1});
     see(p);
     assert_int_equal(p->trust.grade, 'D');
-    assert_says(
-        p->answers,
-        "no problem in 1 test; 1 with a limit reaches 90 %|(1 case)|plumb run 'my suite.yaml' "
-        "--hosts h --repeat 5\n|!looks slow");
+    assert_says(p->answers,
+                "no problem in 1 case; 1 with a limit reaches 90 %|for any|!looks slow");
+    assert_says(p->notes, "case of 1,|run 'my suite.yaml' --hosts h --repeat 5\n");
 }
 
 /* Where more launches do not help, a quieter machine does, if something disturbed this one. */
@@ -346,7 +347,7 @@ TEST_WITH(where_launches_do_not_help_a_quiet_machine_does, set_up, tear_down)
         plant_many(p, 12, 0.4, 5);
         see(p);
         assert_int_equal(p->trust.repeats, 0);
-        assert_says(p->answers, disturbed ? "quieter|!--repeat" : "more than 50 launches|!quieter");
+        assert_says(p->answers, disturbed ? "quiet|!--repeat" : "more than 50 repetitions|!quiet");
     }
 }
 
@@ -403,7 +404,7 @@ TEST_WITH(without_a_limit_nothing_is_judged, set_up, tear_down)
         if (limited)
             plant(p, &(struct plant){.values = {"rdma", "bandwidth", "0", "host"}, .value = 50});
         see(p);
-        assert_says(p->answers, limited ? "1 problem|Network, host memory, rail 0|50 %"
+        assert_says(p->answers, limited ? "1 problem|RDMA rail, host memory 0|50 %"
                                         : "no problem seen|none of which has a limit|!Lowest");
     }
 }
@@ -415,14 +416,14 @@ static const struct {
 } weakest[] = {
     {{{.status = "failed", .reason = "killed by 11"}},
      1,
-     "1 problem|Memory, triad|: failed: killed by 11\n|0 of 5 launches, 5|Sensitivity  none",
+     "1 problem|triad DRAM|: failed: killed by 11\n|0 of 5|5 failed\n|Sensitivity  none",
      "failed\n"},
     /* launches before it had a remark: it is no reason of a failure */
     {{{.reason = "slow kernels"}, {.status = "failed", .reason = "over its time", .launches = 1}},
      2,
      "over its time; slow kernels\n|",
      "partly failed"},
-    {{{.status = "wrong"}}, 1, "1 problem|Memory, triad|wrong data", "wrong data"},
+    {{{.status = "wrong"}}, 1, "1 problem|triad DRAM|wrong data", "wrong data"},
     /* the table has the largest size; a smaller one gave wrong data */
     {{{.limit = 100}, {.values = {NULL, NULL, NULL, "65536"}, .status = "wrong"}},
      2,
@@ -433,23 +434,30 @@ static const struct {
       {.values = {NULL, NULL, "nt"}, .status = "wrong", .reason = "why"},
       {.values = {NULL, "read"}}},
      3,
-     "1 problem in 2 tests|Memory, triad|1 of 2 cases: why\n",
+     "1 problem in 2 cases|triad DRAM|1 of 2 cases: why\n",
      "wrong data\n"},
     {{{.limit = 100},
       {.values = {NULL, NULL, "nt"}, .status = "failed", .reason = "why"},
       {.values = {NULL, "read"}}},
      3,
-     "1 problem in 2 tests|Memory, triad|1 of 2 cases: why\n",
+     "1 problem in 2 cases|triad DRAM|1 of 2 cases: why\n",
      "partly failed\n"},
+    /* one reason is one problem, and another one is another */
+    {{{.status = "failed", .reason = "killed"},
+      {.values = {NULL, "read"}, .status = "failed", .reason = "killed"},
+      {.values = {NULL, "triad", NULL, "16384", "L1"}, .status = "failed", .reason = "why"}},
+     3,
+     "2 problems in 3 cases|triad DRAM 1 GiB; read DRAM 1 GiB: failed: killed\n|: why\n",
+     "failed\n"},
     /* a case that was skipped hides no failed one */
     {{{.status = "skipped", .reason = "no CPU"},
       {.values = {NULL, NULL, "nt"}, .status = "failed", .reason = "killed"}},
      2,
-     "1 problem|Memory, triad|: killed\n",
+     "1 problem|triad DRAM|: killed\n",
      "failed\n"},
     {{{.status = "skipped", .reason = "no CPU", .launches = 3}},
      1,
-     "measured nothing|3 launches|no CPU",
+     "measured nothing|3 repetitions|no CPU",
      ""},
     /* the reason that is shown is that of the worst case */
     {{{.status = "failed", .reason = "killed"},
@@ -460,18 +468,18 @@ static const struct {
     {{{.origin = "simulated"}}, 1, "nothing was measured|Sensitivity  none", "simulated\n"},
     {{{.limit = 100}, {.values = {NULL, "read"}, .value = 40, .reason = "why"}},
      2,
-     "1 problem in 2 tests|Memory, read|40 % of its limit: why\n|plumb memory --op read --size "
+     "1 problem in 2 cases|read DRAM|40 % of its limit: why\n|plumb memory --op read --size "
      "1\n",
      "low"},
     /* how wide an interval is makes nothing low: the machine may */
     {{{.value = 40, .noise = ROW_NOISE_FEW, .status = "noisy", .reason = "why it is low"}},
      1,
-     "Memory, triad|40 %|why it is low|!too few",
+     "triad DRAM|40 %|why it is low|!too few",
      "low"},
     /* what is proven comes before what may be lower, or may not */
     {{{.value = 50, .spread = 0.3}, {.values = {NULL, "read"}, .value = 55}},
      2,
-     "1 problem|Memory, read|55 %|looks slow: Memory, triad|50 %|--repeat",
+     "1 problem|read DRAM|55 %|looks slow: triad DRAM|50 %|--repeat",
      "low|!undecided"},
     /* short launches have one interval together; a single one says that it has none */
     {{{.launches = 4, .status = "noisy", .noise = ROW_NOISE_FEW}},
@@ -500,7 +508,7 @@ TEST_WITH(the_weakest_is_named, set_up, tear_down)
     begin_as(p, "memory", memory_params, META("64", "\"limits\": {\"cpu_quota\": 2.5}"));
     plant(p, &(struct plant){.value = 40});
     see(p);
-    assert_says(p->answers, "Memory, triad|40 %|2.5 of 64 CPUs");
+    assert_says(p->answers, "triad DRAM|40 %|2.5 of 64 CPUs");
 }
 
 /* The best GPU is near its limit: the one to look at is the slow one. */
@@ -515,10 +523,9 @@ TEST_WITH(the_slow_gpu_is_looked_at_and_not_the_best, set_up, tear_down)
                                  .value = i == 2 ? 50 : 90 + 0.1 * (double)i,
                                  .reason = i == 2 ? "ECC errors were corrected" : ""});
     see(p);
-    assert_says(
-        p->answers,
-        "1 problem in 1 test|cuda:2 is slower than the others: GPU memory, triad|(0.55 of|ECC|"
-        "errors|plumb memory --device cuda:2 --size 1\n");
+    assert_says(p->answers,
+                "1 problem in 1 case|cuda:2 is slower than the others: GPU triad|(0.55 of|ECC|"
+                "errors|plumb memory --device cuda:2 --size 1\n");
     assert_says(p->table, ", 4 GPUs|90.1 GB/s|slow: cuda:2\n|!normal");
 }
 
@@ -534,7 +541,7 @@ TEST_WITH(no_gpu_is_hidden_by_the_median, set_up, tear_down)
         {{90, 50, 90.2, 60, 90.3, 90.1},
          6,
          "2 problems|cuda:1 is slower|(0.55 of|cuda:3 is slower|(0.67 of",
-         "6 GPUs|90.1 GB/s|slow: cuda:1 and cuda:3"},
+         "6 GPUs|90.1 GB/s|2 slow"},
         {{90, 90.1, 90.2, 90.3, 130, 90.1},
          6,
          "1 problem|cuda:4 at 130 % of its limit",
@@ -544,6 +551,10 @@ TEST_WITH(no_gpu_is_hidden_by_the_median, set_up, tear_down)
          "no problem|1 of 6 GPUs",
          ", 5 of 6 GPUs|90.1 GB/s|!slow"},
         {{90, 50}, 2, "cuda:1", "90.0 GB/s"},
+        {{90, 60, 90.2, 60.2, 60.3, 60.1},
+         6,
+         "looks slow: |cuda:1, cuda:3 and 2 more, of 6|0.67 of the|!0.9",
+         ", 6 GPUs|60.3 GB/s"},
     };
     struct planted *p = *state;
 

@@ -329,7 +329,7 @@ static void cuda_reason_library(const char *said, char *error, size_t len)
             "driver; " CONTAINER);
     else
         snprintf(error, len,
-                 "no CUDA driver (libcuda.so.1), and PCI shows no GPU of NVIDIA's: where there is "
+                 "no CUDA driver (libcuda.so.1), and PCI shows no NVIDIA GPU: where there is "
                  "one, install NVIDIA's driver; " CONTAINER);
 }
 
@@ -385,7 +385,7 @@ static void cuda_reason_init(int code, const char *said, char *error, size_t len
             error, len,
             "cuInit: %.100s: NVIDIA's kernel driver is not loaded: modprobe nvidia (dmesg says why "
             "it does not load)%s",
-            said, gpu_on_pci() ? "" : "; PCI shows no GPU of NVIDIA's");
+            said, gpu_on_pci() ? "" : "; PCI shows no NVIDIA GPU");
     else if (!nodes_explain(error, len))
         snprintf(
             error, len,

@@ -226,6 +226,11 @@ static const char *make_note(const struct figure_drawing *d)
     if (d->empty_lines)
         show_list_add(&note, pool_text(d->pool, "%s without a value: see the rows that are not ok",
                                        show_count(d->pool, d->empty_lines, "line")));
+    if (d->g->node_pairs)
+        show_list_add(&note, pool_text(d->pool,
+                                       "of %zu pairs of NUMA nodes the best, the one in "
+                                       "the middle and the worst are drawn",
+                                       d->g->node_pairs));
     if (d->g->other_gpus)
         show_list_add(&note,
                       pool_text(d->pool, "one GPU is drawn, for %zu more see the table of rows",

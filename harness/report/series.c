@@ -401,11 +401,62 @@ static const char *gpu_to_draw(struct group *g)
     return n > GPUS_DRAWN ? found[0] : "";
 }
 
+static bool is_node_pair(const struct report_bench *b, size_t run, const struct report_case *c,
+                         const void *arg)
+{
+    const struct group *g = arg;
+
+    return is_of_group(g, c) && !strncmp(report_param(b, c, "source"), "node", 4) &&
+           !strncmp(report_param(b, c, "destination"), "node", 4) && c->points[run].value > 0;
+}
+
+static double mean_of(const struct case_group *cases)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < cases->n; i++)
+        sum += log(cases->cases[i]->points[0].value) / (double)cases->n;
+    return cases->cases[0]->more_is_better ? -sum : sum;
+}
+
+static int by_mean(const void *x, const void *y)
+{
+    double a = mean_of(x), b = mean_of(y);
+
+    return (a > b) - (a < b);
+}
+
+/* Pairs of NUMA nodes are much alike: of many, three stand for all. */
+static void choose_nodes(struct group *g)
+{
+    struct case_groups pairs =
+        cases_group(&g->r->pool, g->bench, 0, is_node_pair, g, cases_by, "source destination");
+
+    if (g->gpu || pairs.n <= NODES_DRAWN)
+        return;
+    qsort(pairs.all, pairs.n, sizeof(*pairs.all), by_mean);
+    for (size_t i = 0; i < NODES_DRAWN; i++)
+        g->nodes_drawn[i] = pairs.all[i * (pairs.n - 1) / (NODES_DRAWN - 1)].cases[0];
+    g->node_pairs = pairs.n;
+}
+
+static bool is_other_node(const struct group *g, const struct report_case *c)
+{
+    bool other = g->node_pairs && is_node_pair(g->bench, 0, c, g);
+
+    for (size_t i = 0; i < NODES_DRAWN && other; i++)
+        other = strcmp(report_param(g->bench, c, "source"),
+                       report_param(g->bench, g->nodes_drawn[i], "source")) != 0 ||
+                strcmp(report_param(g->bench, c, "destination"),
+                       report_param(g->bench, g->nodes_drawn[i], "destination")) != 0;
+    return other;
+}
+
 static bool is_drawn(const struct group *g, const struct report_case *c, bool skip_pairs)
 {
     const char *own;
 
-    if (!is_of_group(g, c))
+    if (!is_of_group(g, c) || is_other_node(g, c))
         return false;
     if (!g->gpu)
         return !skip_pairs || !is_host_pair(g->bench, 0, c, NULL);
@@ -422,6 +473,7 @@ static void collect(struct group *g, const struct case_group *all)
     g->metric = all->cases[0]->metric;
     g->unit = all->cases[0]->unit;
     g->gpu_drawn = gpu_to_draw(g);
+    choose_nodes(g);
     g->cases = pool_alloc(&g->r->pool, all->n, sizeof(*g->cases));
     for (size_t i = 0; i < all->n; i++)
         if (is_drawn(g, all->cases[i], skip_pairs))

@@ -21,6 +21,7 @@ struct scaling_series;
 #define SERIES_PLOTS_MAX      6 /* of one benchmark and metric */
 #define REPORT_PLOTS_MAX      24
 #define UNDRAWN_MAX           24
+#define NODES_DRAWN           3 /* pairs of NUMA nodes: the best, the one in the middle, the worst */
 #define SCALING_PLOTS_MAX     12 /* beside them */
 #define FIGURES_MAX           (REPORT_PLOTS_MAX + SCALING_PLOTS_MAX)
 
@@ -92,8 +93,11 @@ struct group {
     const char *metric, *unit;
     const char *gpu_drawn; /* whose cases stand for those of other GPUs; "": all are drawn */
     size_t other_gpus;     /* how many these are */
-    bool gpu;              /* the cases on GPUs; else the others */
-    bool listed;           /* the hint's x does not say all: the cases are listed */
+    /* Of many pairs of NUMA nodes, cases of those that are drawn; and how many there are */
+    const struct report_case *nodes_drawn[NODES_DRAWN];
+    size_t node_pairs;
+    bool gpu;    /* the cases on GPUs; else the others */
+    bool listed; /* the hint's x does not say all: the cases are listed */
     enum figure_place place;
     const char *name;                /* of the files; NULL: by benchmark and metric */
     const struct overlays *overlays; /* what is drawn beside its values; NULL: nothing */

@@ -461,6 +461,30 @@ static void few_points_are_bars(void **state)
     near(bars->y_top, 500);
 }
 
+/* Of 16 pairs of NUMA nodes that are much alike, three are drawn, the worst among them. */
+static void pairs_of_nodes_are_grouped(void **state)
+{
+    static const char *const params[] = {"source", "destination", "size", NULL};
+    struct scene *s = *state;
+
+    begin(s, false, "copy", params);
+    for (int i = 0; i < 16; i++) {
+        char values[64];
+
+        snprintf(values, sizeof(values), "node%d node%d 1048576", i / 4, i % 4);
+        put(s, "bandwidth", i == 6 ? 4 : 10 + 0.01 * i, NAN, NULL, values);
+    }
+    load(s);
+    const struct plot *bars = &s->figures.all[0].plot;
+    bool has_worst = false;
+
+    assert_int_equal(bars->n_ticks, 3);
+    for (size_t i = 0; i < bars->n_ticks; i++)
+        has_worst = has_worst || bars->lines[0].points[i].y == 4;
+    assert_true(has_worst);
+    assert_non_null(strstr(s->figures.all[0].note, "16 pairs"));
+}
+
 /* "cores" beyond those of the machine, and more than all of it, are no part of an interval. */
 static void intervals_end_at_what_is_possible(void **state)
 {
@@ -752,6 +776,7 @@ int main(void)
                                        TEST(what_a_line_says_is_no_plot),
                                        TEST(square_products_have_an_axis_and_shapes_a_list),
                                        TEST(few_points_are_bars),
+                                       TEST(pairs_of_nodes_are_grouped),
                                        TEST(intervals_end_at_what_is_possible),
                                        TEST(runs_stand_side_by_side),
                                        TEST(the_latency_of_an_allreduce_is_that_of_auto),

@@ -7,7 +7,8 @@
 #include "harness/report/page.h"
 #include "harness/report/show.h"
 
-#define LEAD_MAX 3 /* charts beside the first table */
+#define LEAD_MAX   3 /* charts beside the first table */
+#define LINES_EACH 7 /* of that table, beside which one has room */
 
 void page_figure(const struct page *page, size_t i)
 {
@@ -36,9 +37,10 @@ static bool is_aside(const struct figure *f)
 
 static size_t count_lead(const struct page *page)
 {
-    size_t n = 0;
+    size_t room = page->headlines->n / LINES_EACH, n = 0;
 
-    while (n < page->figures->n && n < LEAD_MAX && !is_aside(&page->figures->all[n]) &&
+    room = room < 1 ? 1 : room > LEAD_MAX ? LEAD_MAX : room;
+    while (n < page->figures->n && n < room && !is_aside(&page->figures->all[n]) &&
            page->figures->all[n].place == FIGURE_AMONG_PLOTS)
         n++;
     return n;

@@ -359,7 +359,7 @@ static void add_row(const struct composing *m, struct forest *f, const struct pa
         (struct plot_row){(ratio > FOREST_FAR || ratio < 1.0 / FOREST_FAR
                                ? pool_text(m->pool, "%s: %s", word, document_number(m->pool, ratio))
                                : word),
-                          tone_of(c->decision)};
+                          tone_of(c->decision), 0};
     if (c->high > FOREST_FAR || c->low < 1.0 / FOREST_FAR) {
         f->plot.shown_high = FOREST_FAR;
         f->plot.shown_low = 1.0 / FOREST_FAR;

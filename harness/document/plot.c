@@ -2,6 +2,7 @@
 /* A chart as SVG: see plot.h. This file writes lines and rows; plot_words.c has their texts. */
 #include "harness/document/plot.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -200,6 +201,18 @@ static void place_marks(struct pen *pen)
     }
 }
 
+/* One label for the title and an axis: has the title these words? */
+static bool is_said(const struct plot *p, const char *label)
+{
+    const char *at = strstr(p->title, label);
+    size_t n = strlen(label);
+
+    while (n && at &&
+           ((at > p->title && isalnum((unsigned char)at[-1])) || isalnum((unsigned char)at[n])))
+        at = strstr(at + 1, label);
+    return at != NULL;
+}
+
 static void make_rows(struct pen *pen)
 {
     const struct plot *p = pen->p;
@@ -219,7 +232,7 @@ static void make_rows(struct pen *pen)
     place_marks(pen);
     pen->top = GAP + pen->line * pen->mark_rows;
     pen->bottom = pen->top + pen->row * (double)p->n_ticks + GAP / 2;
-    pen->height = pen->bottom + 2.6 * pen->line;
+    pen->height = pen->bottom + (is_said(p, p->x_label) ? 1.4 : 2.6) * pen->line;
     pen->y = (struct scale){.low = -0.5,
                             .high = (double)p->n_ticks - 0.5,
                             .from = pen->top + GAP / 4,
@@ -248,7 +261,7 @@ static void make_axes(struct pen *pen)
     pen->x.from = pen->left;
     pen->x.to = pen->right;
     place_marks(pen);
-    pen->top = pen->line * (1.4 + pen->mark_rows) + GAP / 2;
+    pen->top = pen->line * ((is_said(p, p->y_label) ? 0.4 : 1.4) + pen->mark_rows) + GAP / 2;
     pen->y.to = pen->top;
 }
 
@@ -298,15 +311,17 @@ static void write_x_labels(const struct pen *pen)
     double *at;
     size_t n = p->n_ticks;
 
-    if (!n) {
-        scale_ticks(pen->pool, &x, (size_t)((x.to - x.from) / (5 * pen->font)), false, true, &own);
-        n = own.n;
-    }
+    size_t most = (size_t)((x.to - x.from) / (5 * pen->font));
+    if (p->x_bytes && x.log)
+        scale_byte_ticks(pen->pool, &x, most, &own);
+    else if (!n)
+        scale_ticks(pen->pool, &x, most, false, true, &own);
+    n = own.n ? own.n : n;
     at = pool_alloc(pen->pool, n + 1, sizeof(*at));
     labels = pool_alloc(pen->pool, n + 1, sizeof(*labels));
     for (size_t i = 0; i < n; i++) {
-        at[i] = scale_at(&pen->x, p->n_ticks ? p->ticks[i].at : own.at[i]);
-        labels[i] = p->n_ticks ? p->ticks[i].label : own.labels[i];
+        at[i] = scale_at(&pen->x, own.n ? own.at[i] : p->ticks[i].at);
+        labels[i] = own.n ? own.labels[i] : p->ticks[i].label;
     }
     write_labels(pen, "x-ticks", at, labels, n);
 }
@@ -364,7 +379,7 @@ static void write_level(const struct pen *pen, size_t i, double *labels, size_t 
             text = labels[k] + pen->line;
             k = (size_t)-1; /* it may touch another one there */
         }
-    if (text > pen->bottom - 2 || *n_labels == MARKS_MAX)
+    if (text > pen->bottom - 2 || *n_labels == MARKS_MAX || (m->brief && !*m->brief))
         return;
     labels[(*n_labels)++] = text;
     write_text(pen, fmax(to, fmin(pen->left + width, pen->right)), text, "end", "faint", m->label);
@@ -411,10 +426,11 @@ static void write_frame(const struct pen *pen)
     write_value_labels(pen);
     if (!p->categories)
         write_x_labels(pen);
-    write_text(pen, (pen->left + pen->right) / 2, pen->height - 0.35 * pen->line, "middle",
-               "x-title",
-               text_cut(pen->pool, p->x_label, BOLD * pen->font, pen->right - pen->left));
-    if (!p->categories)
+    if (!is_said(p, p->x_label))
+        write_text(pen, (pen->left + pen->right) / 2, pen->height - 0.35 * pen->line, "middle",
+                   "x-title",
+                   text_cut(pen->pool, p->x_label, BOLD * pen->font, pen->right - pen->left));
+    if (!is_said(p, p->y_label))
         write_text(pen, 0, pen->line, "start", "y-title",
                    text_cut(pen->pool, p->y_label, BOLD * pen->font, pen->width));
     write_marks(pen);
@@ -444,6 +460,12 @@ static void write_curve(const struct pen *pen, const struct plot_line *line)
     fputs("'/>\n", pen->out);
 }
 
+/* Intervals end where the frame does. */
+static double frame_y(const struct pen *pen, double value)
+{
+    return scale_at(&pen->y, fmin(fmax(value, pen->y.low), pen->y.high));
+}
+
 static bool has_interval(const struct pen *pen, const struct plot_point *p)
 {
     return is_drawn(pen, p) && plot_shows(pen->p, p->low) && plot_shows(pen->p, p->high);
@@ -456,11 +478,10 @@ static void write_interval_band(const struct pen *pen, const struct plot_line *l
     for (size_t i = 0, end; i < line->n; i = end + 1) {
         for (end = i; end < line->n && has_interval(pen, &line->points[end]); end++)
             fprintf(pen->out, "%c%.1f,%.1f", end == i ? 'M' : 'L',
-                    scale_at(&pen->x, line->points[end].x),
-                    scale_at(&pen->y, line->points[end].high));
+                    scale_at(&pen->x, line->points[end].x), frame_y(pen, line->points[end].high));
         for (size_t k = end; k > i; k--)
             fprintf(pen->out, "L%.1f,%.1f", scale_at(&pen->x, line->points[k - 1].x),
-                    scale_at(&pen->y, line->points[k - 1].low));
+                    frame_y(pen, line->points[k - 1].low));
         fputs(end > i ? "Z" : "", pen->out);
     }
     fputs("'/>\n", pen->out);
@@ -475,8 +496,8 @@ static void write_interval_bars(const struct pen *pen, const struct plot_line *l
 
         if (!has_interval(pen, p))
             continue;
-        low = scale_at(&pen->y, p->low);
-        high = scale_at(&pen->y, p->high);
+        low = frame_y(pen, p->low);
+        high = frame_y(pen, p->high);
         fprintf(pen->out, "M%.1f,%.1fV%.1f", x, low, high);
         if (low - high > 3)
             fprintf(pen->out, "M%.1f,%.1fh6M%.1f,%.1fh6", x - 3, low, x - 3, high);
@@ -560,7 +581,8 @@ static void write_row_names(const struct pen *pen)
 /* Rows of several lines have them one under another, as far as there is room. */
 static double row_y(const struct pen *pen, size_t line, double tick)
 {
-    double apart = pen->p->n_lines > 1 ? fmin(5, pen->line * 0.8 / (double)pen->p->n_lines) : 0;
+    double room = pen->line * 0.8 / (double)pen->p->n_lines;
+    double apart = pen->p->y_from_zero ? room : fmin(5, room);
     double at = scale_at(&pen->y, tick) + (pen->inside ? 0.45 * pen->line : 0);
 
     return at + apart * ((double)line - ((double)pen->p->n_lines - 1) / 2);
@@ -584,6 +606,18 @@ static void write_end(const struct pen *pen, double value, double y)
         fprintf(pen->out, "M%.1f,%.1fv6", x, y - 3);
 }
 
+/* The bar of a value, from 0. */
+static void write_amount(const struct pen *pen, size_t line, const struct plot_point *p,
+                         enum tone tone)
+{
+    double half = 0.3 * pen->line / (double)pen->p->n_lines, y = row_y(pen, line, p->x);
+
+    fprintf(pen->out, "<path class='amount%s' d='M%.1f,%.1fH%.1fV%.1fH%.1fz'>", tone_class[tone],
+            pen->x.from, y - half, row_x(pen, p->y), y + half, pen->x.from);
+    write_title(pen, plot_point_text(pen->pool, pen->p, &pen->p->lines[line], p));
+    fputs("</path>\n", pen->out);
+}
+
 static void write_row_point(const struct pen *pen, size_t line, const struct plot_point *p)
 {
     const struct plot *plot = pen->p;
@@ -592,6 +626,8 @@ static void write_row_point(const struct pen *pen, size_t line, const struct plo
 
     for (size_t i = 0; plot->rows && i < plot->n_ticks; i++)
         tone = plot->ticks[i].at == p->x ? plot->rows[i].tone : tone;
+    if (plot->y_from_zero)
+        write_amount(pen, line, p, tone);
     if (plot_shows(plot, p->low) && plot_shows(plot, p->high)) {
         fprintf(pen->out, "<path class='bar%s' d='M%.1f,%.1fH%.1f", tone_class[tone],
                 row_x(pen, p->low), y, row_x(pen, p->high));
@@ -599,8 +635,23 @@ static void write_row_point(const struct pen *pen, size_t line, const struct plo
         write_end(pen, p->high, y);
         fputs("'/>", pen->out);
     }
-    if (p->y >= pen->x.low && p->y <= pen->x.high)
+    if (!plot->y_from_zero && p->y >= pen->x.low && p->y <= pen->x.high)
         write_marker(pen, &plot->lines[line], p, x, y, 3.4, tone);
+}
+
+static void write_row_limits(const struct pen *pen)
+{
+    for (size_t i = 0; pen->p->rows && i < pen->p->n_ticks; i++) {
+        double limit = pen->p->rows[i].limit, half = 0.5 * pen->line;
+        double y = scale_at(&pen->y, pen->p->ticks[i].at) + (pen->inside ? 0.45 * pen->line : 0);
+
+        if (!(limit > 0) || limit > pen->x.high)
+            continue;
+        fprintf(pen->out, "<path class='row-limit' d='M%.1f,%.1fv%.1f'>", row_x(pen, limit),
+                y - half, 2 * half);
+        write_title(pen, pool_text(pen->pool, "limit %.4g", limit));
+        fputs("</path>\n", pen->out);
+    }
 }
 
 static void write_rows(const struct pen *pen)
@@ -615,6 +666,7 @@ static void write_rows(const struct pen *pen)
                 write_row_point(pen, i, &line->points[k]);
         fputs("</g>\n", pen->out);
     }
+    write_row_limits(pen);
 }
 
 /* ---- the picture */

@@ -65,14 +65,19 @@ struct plot_mark {
 struct plot_row {
     const char *note; /* beside the row: "-3.2 %, worse"; or NULL */
     enum tone tone;   /* colours its marker and its note */
+    double limit;     /* marked in the row; 0: none */
 };
 
 struct plot {
     const char *name; /* of the files, without the ending: letters, digits, '-' and '_' only */
-    const char *title, *x_label, *y_label; /* axes with their units: "bandwidth (GB/s)" */
+    /* axes with their units: "bandwidth (GB/s)". What the title has is not said again */
+    const char *title, *x_label, *y_label;
     bool x_log, y_log, y_from_zero;
-    bool categories; /* the y axis names things, its ticks are all shown; x carries the values */
-    bool ratio;      /* the values are ratios: their axis shows "-5 %", or "x2" where it is wide */
+    bool x_bytes; /* x is a size: where it is logarithmic, its labels are at powers of two: 64K */
+    /* the y axis names things, its ticks are all shown; x carries the values: bars from 0, or
+     * markers where the axis has no 0 */
+    bool categories;
+    bool ratio; /* the values are ratios: their axis shows "-5 %", or "x2" where it is wide */
     const struct plot_tick *ticks; /* of x, or of y where `categories`; those that fit are shown */
     size_t n_ticks;
     const struct plot_row *rows; /* one a tick, where `categories`; or NULL */

@@ -37,6 +37,10 @@ struct scale_ticks {
 void scale_ticks(struct pool *pool, struct scale *s, size_t most, bool ratio, bool fixed,
                  struct scale_ticks *ticks);
 
+/* Of a logarithmic axis of sizes: at powers of two, "64K". */
+void scale_byte_ticks(struct pool *pool, const struct scale *s, size_t most,
+                      struct scale_ticks *ticks);
+
 /* No font of a page draws the text wider, in sans-serif of this size. */
 double text_width(const char *text, double font);
 

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/units.h"
 #include "harness/document/utf8.h"
 
 /* Of the size of the font; DejaVu Sans is the widest font that a page is likely to get. */
@@ -174,6 +175,22 @@ void scale_ticks(struct pool *pool, struct scale *s, size_t most, bool ratio, bo
         log_ticks(pool, s, most, ratio, fixed, ticks);
     else
         linear_ticks(pool, s, most, fixed, ticks);
+}
+
+void scale_byte_ticks(struct pool *pool, const struct scale *s, size_t most,
+                      struct scale_ticks *ticks)
+{
+    int low = (int)ceil(log2(s->low) - 1e-9), high = (int)floor(log2(s->high) + 1e-9), stride = 1;
+    char label[24];
+
+    while ((high - low) / stride >= (int)most)
+        stride++;
+    ticks->n = 0;
+    for (int power = low > 0 ? low : 0; power <= high; power++)
+        if (power % stride == 0 || high - low < 2 * stride) {
+            units_format_size((uint64_t)1 << power, label, sizeof(label));
+            add_tick(ticks, ldexp(1, power), pool_text(pool, "%s", label));
+        }
 }
 
 static double glyph_width(const char *c, size_t n)

@@ -132,6 +132,8 @@ static int make(struct making *m, const struct opts *o, const struct options *op
     if (!err) {
         if (o->n_args == 1)
             print_summary(o->args[0], options->notes);
+        else
+            report_runs(stdout, runs, o->n_args);
         if (m->verdicts)
             m->judge->line(stdout, m->verdicts);
         if (!lost)

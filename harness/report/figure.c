@@ -8,12 +8,14 @@
 #include "harness/report/series.h"
 #include "harness/report/show.h"
 
-#define LOG_X_FROM 8  /* largest over smallest value from which an axis is logarithmic */
-#define LOG_Y_FROM 30 /* higher: a linear axis from 0 says more, as long as it shows all */
-#define CACHES_MAX 8
+#define LOG_X_FROM   8  /* largest over smallest value from which an axis is logarithmic */
+#define LOG_Y_FROM   30 /* higher: a linear axis from 0 says more, as long as it shows all */
+#define CACHES_MAX   8
+#define LIMITS_NAMED 2
 /* Limits so far above the values are not drawn: they would flatten the plot. */
 #define ROOM_FOR_LIMIT_LINEAR 2.5
 #define ROOM_FOR_LIMIT_LOG    30
+#define INTERVAL_ROOM         1.5 /* above the values: what reaches further ends in an arrow */
 
 static void choose_scales(struct figure_drawing *d)
 {
@@ -24,6 +26,25 @@ static void choose_scales(struct figure_drawing *d)
                       plot->ticks[plot->n_ticks - 1].at >= LOG_X_FROM * plot->ticks[0].at;
     plot->y_log = d->low > 0 && d->high >= LOG_Y_FROM * d->low;
     plot->y_from_zero = !plot->y_log && d->low >= 0;
+    if (d->top > INTERVAL_ROOM * d->high) {
+        plot->shown_low = plot->y_log ? d->low / INTERVAL_ROOM : fmin(d->low, 0);
+        plot->shown_high = INTERVAL_ROOM * d->high;
+    }
+}
+
+/* The axis of bars has room for their limits, as far as these do not flatten them. */
+static void show_row_limits(struct figure_drawing *d)
+{
+    struct plot *plot = &d->f->plot;
+
+    for (size_t i = 0; plot->rows && i < plot->n_ticks; i++)
+        if (plot->rows[i].limit <= ROOM_FOR_LIMIT_LINEAR * d->high)
+            plot->y_top = fmax(plot->y_top, plot->rows[i].limit);
+        else
+            d->rows[i].limit = 0;
+    d->f->limits = plot->y_top > 0;
+    if (plot->y_top > plot->shown_high)
+        plot->shown_low = plot->shown_high = 0;
 }
 
 /* Long times in ms: their axis needs no exponents. */
@@ -66,7 +87,8 @@ static void add_limits(struct figure_drawing *d)
 
         if (d->limits[i] <= 0 || d->limits[i] > room)
             continue;
-        add_mark(d, d->limits[i], true, label, label);
+        /* of several, the picture has no room for the words: point at one */
+        add_mark(d, d->limits[i], true, label, d->n_limits > LIMITS_NAMED ? "" : label);
         d->marks[plot->n_marks - 1].from = d->limit_from[i];
         d->marks[plot->n_marks - 1].to = d->limit_to[i];
         plot->y_top = fmax(plot->y_top, 1.08 * d->limits[i]);
@@ -116,6 +138,7 @@ static void add_caches(struct figure_drawing *d)
         text = n > 1 ? pool_text(d->pool, "L%lld %lldx%s", level, n, size_text)
                      : pool_text(d->pool, "L%lld %s", level, size_text);
         add_mark(d, at, false, text, pool_text(d->pool, "L%lld", level));
+        d->f->caches = true;
     }
 }
 
@@ -124,6 +147,7 @@ static void add_marks(struct figure_drawing *d)
     d->marks = pool_alloc(d->pool, LIMITS_MAX + CACHES_MAX, sizeof(*d->marks));
     d->f->plot.marks = d->marks;
     add_limits(d);
+    d->f->limits = d->f->limits || d->f->plot.n_marks;
     if (d->g->hint && d->g->hint->flags & PLOT_CACHE_MARKS && d->g->x && d->f->plot.n_ticks)
         add_caches(d);
 }
@@ -166,6 +190,7 @@ static void name_axes(struct figure_drawing *d)
     bytes = g->hint ? g->hint->flags & PLOT_BYTES && !strcmp(x, g->hint->x)
                     : strstr(x, "bytes") != NULL;
     plot->x_label = with_unit(d->pool, x_name(d), bytes ? "bytes" : "");
+    plot->x_bytes = bytes;
     plot->y_label = value;
 }
 
@@ -201,12 +226,19 @@ static const char *make_note(const struct figure_drawing *d)
     if (d->empty_lines)
         show_list_add(&note, pool_text(d->pool, "%s without a value: see the rows that are not ok",
                                        show_count(d->pool, d->empty_lines, "line")));
+    if (d->g->node_pairs)
+        show_list_add(&note, pool_text(d->pool,
+                                       "of %zu pairs of NUMA nodes the best, the one in "
+                                       "the middle and the worst are drawn",
+                                       d->g->node_pairs));
     if (d->g->other_gpus)
         show_list_add(&note,
                       pool_text(d->pool, "one GPU is drawn, for %zu more see the table of rows",
                                 d->g->other_gpus));
     if (d->n_limits > LIMITS_MAX && !d->f->plot.categories)
         show_list_add(&note, "the limits differ from point to point: see the rows");
+    else if (d->n_limits > LIMITS_NAMED && !d->f->plot.categories)
+        show_list_add(&note, "dotted: the limits of these points");
     return show_list_text(&note);
 }
 
@@ -259,18 +291,19 @@ bool figure_make(const struct group *g, size_t facet, size_t number, struct figu
     if (isnan(d.high) ||
         (g->place == FIGURE_AMONG_PLOTS ? zero || count_values(&d) < 2 : f->plot.n_ticks < 2))
         return false;
-    if (g->overlays)
+    if (g->overlays && g->x)
         drawing_add_overlays(&d);
     f->plot.lines = d.lines;
     take_ms(&d);
     choose_scales(&d);
+    show_row_limits(&d);
     name_axes(&d);
     add_marks(&d);
     f->subtitle = make_subtitle(&d, first);
     f->note = make_note(&d);
     f->plot.name = file_name(d.pool, g, number);
-    f->plot.title = *f->subtitle
-                        ? pool_text(d.pool, "%s %s: %s", g->bench->name, g->metric, f->subtitle)
-                        : pool_text(d.pool, "%s %s", g->bench->name, g->metric);
+    f->heading = pool_text(d.pool, "%s %s", g->bench->name, with_unit(d.pool, g->metric, d.unit));
+    f->plot.title =
+        *f->subtitle ? pool_text(d.pool, "%s: %s", f->heading, f->subtitle) : f->heading;
     return true;
 }

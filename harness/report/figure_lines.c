@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/report/facts.h"
 #include "harness/report/show.h"
 
 static void note_limit(struct figure_drawing *d, double limit, double x)
@@ -35,12 +36,37 @@ void drawing_note(struct figure_drawing *d, double y)
     d->high = isnan(d->high) ? y : fmax(d->high, y);
 }
 
+/* An interval does not reach beyond what there is: no more cores are busy than the machine has, and
+ * no share is above 100 %. */
+static double possible(const struct figure_drawing *d, double high)
+{
+    double most = !strcmp(d->g->unit, "percent") ? 100 : INFINITY, cpus = 0;
+    bool alone = true;
+
+    for (size_t run = 0; run < d->g->r->n_runs; run++) {
+        const json_t *meta = d->g->r->runs[run].meta;
+
+        cpus = fmax(cpus, (double)fact_integer(meta, "machine.cpu.threads", 0));
+        alone = alone && !json_array_size(fact_at(meta, "hosts.list"));
+    }
+    if (!strcmp(d->g->unit, "cores") && cpus > 0 && alone)
+        most = cpus;
+    return high > most ? most : high;
+}
+
+static struct plot_point point_at(const struct figure_drawing *d, double x,
+                                  const struct report_point *p)
+{
+    return (struct plot_point){x, p->value, p->value >= 0 && p->low < 0 ? 0 : p->low,
+                               possible(d, p->high)};
+}
+
 static void note_point(struct figure_drawing *d, const struct report_point *p, double x)
 {
     if (isnan(p->value))
         return;
     drawing_note(d, p->value);
-    d->top = fmax(d->top, fmax(p->value, p->high));
+    d->top = fmax(d->top, fmax(p->value, possible(d, p->high)));
     if (!p->reference)
         note_limit(d, p->limit, x);
     if (strcmp(p->origin, "measured") != 0)
@@ -70,10 +96,10 @@ struct plot_line *drawing_add_line(struct figure_drawing *d, const struct figure
     return line;
 }
 
-/* Beside what a model says, a value between two levels is none: both are shown. */
-static bool shows_levels(const struct group *g, const struct report_point *p)
+/* A value between two modes is none: both are shown. */
+static bool shows_levels(const struct report_point *p)
 {
-    return g->overlays && p->n_values && p->two != TWO_NOT;
+    return p->n_values && p->two != TWO_NOT;
 }
 
 /* The points of one run for the cases of a class; returns how many are shown as one value. levels:
@@ -92,10 +118,10 @@ static size_t fill_points(struct figure_drawing *d, size_t class, size_t run,
             continue;
         double x = g->x->numbers[g->x->of_case[i]];
         note_point(d, p, x);
-        values += p->n_values > 0 && !shows_levels(g, p);
-        *levels += shows_levels(g, p);
-        points[(*n)++] = shows_levels(g, p) ? (struct plot_point){x, NAN, NAN, NAN}
-                                            : (struct plot_point){x, p->value, p->low, p->high};
+        values += p->n_values > 0 && !shows_levels(p);
+        *levels += shows_levels(p);
+        points[(*n)++] =
+            shows_levels(p) ? (struct plot_point){x, NAN, NAN, NAN} : point_at(d, x, p);
     }
     qsort(points, *n, sizeof(*points), by_x);
     return values;
@@ -163,6 +189,8 @@ static const char *label_of(const struct figure_drawing *d, size_t i,
         if (is_end(g, param) && !strcmp(ends, text)) /* of both ends, said before */
             continue;
         ends = is_end(g, param) ? text : ends;
+        if (g->hint && g->hint->square && !strcmp(g->bench->params[param], g->hint->x))
+            text = show_param(d->pool, g->bench, param, c->params[param]); /* of all its sides */
         if (!drawing_is_of_shape(g, param))
             label = show_joined(d->pool, label, text);
     }
@@ -199,13 +227,12 @@ static void add_levels(struct figure_drawing *d, const struct figure_line *of, c
     const struct group *g = d->g;
     struct figure_line named = *of;
 
-    named.series = pool_text(d->pool, "%s: both of two levels", label);
+    named.series = pool_text(d->pool, "%s: both of two modes", label);
     struct plot_line *line = drawing_add_line(d, &named, named.series, colour, 2 * g->n);
     for (size_t i = 0; line && i < g->n; i++) {
         const struct report_point *p = &drawing_case(g, i)->points[of->run];
 
-        for (int high = 0; g->line_of.of_case[i] == class && shows_levels(g, p) && high < 2;
-             high++) {
+        for (int high = 0; g->line_of.of_case[i] == class && shows_levels(p) && high < 2; high++) {
             double y = high ? p->levels.high : p->levels.low;
 
             d->points[d->f->plot.n_lines - 1][line->n++] =
@@ -248,7 +275,7 @@ static void add_line(struct figure_drawing *d, size_t i, size_t index)
 /* Room for so many lines, each with its levels, its model and its ideal where there may be such. */
 static void make_room(struct figure_drawing *d, size_t lines)
 {
-    d->room = lines * d->g->r->n_runs * (d->g->overlays ? 4 : 1);
+    d->room = lines * d->g->r->n_runs * (d->g->overlays ? 4 : 2);
     d->lines = pool_alloc(d->pool, d->room, sizeof(*d->lines));
     d->points = pool_alloc(d->pool, d->room, sizeof(*d->points));
     d->f->lines = pool_alloc(d->pool, d->room, sizeof(*d->f->lines));
@@ -294,27 +321,75 @@ void drawing_add_lines(struct figure_drawing *d)
     plot->ticks = d->ticks;
 }
 
+/* By the first parameter that makes lines, then by the next: all of one type together. */
+static bool comes_before(const struct group *g, size_t a, size_t b)
+{
+    for (size_t k = 0; k < g->n_lines; k++) {
+        size_t x = g->lines[k]->of_case[a], y = g->lines[k]->of_case[b];
+
+        if (x != y)
+            return x < y;
+    }
+    return a < b;
+}
+
+static size_t *ordered_cases(const struct figure_drawing *d, size_t *n)
+{
+    size_t *order = pool_alloc(d->pool, d->g->n, sizeof(*order));
+
+    *n = 0;
+    for (size_t i = 0; i < d->g->n; i++) {
+        size_t at = *n;
+
+        if (d->g->facet_of.of_case[i] != d->facet)
+            continue;
+        for (; at && comes_before(d->g, i, order[at - 1]); at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+        ++*n;
+    }
+    return order;
+}
+
+/* What stands beside a bar: the value, both of two modes, or why there is none. */
+static struct plot_row row_of(const struct figure_drawing *d, const struct report_point *p)
+{
+    struct show_scale scale = show_scale(d->pool, d->high, d->g->unit);
+    struct plot_row row = {.limit = p->reference || isnan(p->limit) ? 0 : scale.factor * p->limit};
+
+    if (shows_levels(p))
+        row.note = pool_text(d->pool, "%s or %s", show_short(d->pool, scale.factor * p->levels.low),
+                             show_short(d->pool, scale.factor * p->levels.high));
+    else if (p->n_values)
+        row.note = show_short(d->pool, scale.factor * p->value);
+    else
+        row.note = p->status;
+    if (!p->n_values && strcmp(p->status, "skipped") != 0)
+        row.tone = TONE_BAD;
+    return row;
+}
+
 /* The cases of the facet in one run, each at a place of its own; returns how many. */
 static size_t fill_places(struct figure_drawing *d, size_t run, struct plot_point *points,
                           size_t room, const char **origin)
 {
     const struct group *g = d->g;
-    size_t at = 0;
+    size_t at = 0, n, *order = ordered_cases(d, &n);
 
     *origin = "";
-    for (size_t i = 0; i < g->n && at < room; i++) {
+    for (; at < n && at < room; at++) {
+        size_t i = order[at];
         const struct report_point *p = &drawing_case(g, i)->points[run];
 
-        if (g->facet_of.of_case[i] != d->facet)
-            continue;
         note_point(d, p, (double)at);
         if (p->n_values && !**origin)
             *origin = show_origin(d->pool, p->origin);
         d->ticks[at] = (struct plot_tick){
             (double)at, show_joined(d->pool, shape_of(d, i), label_of(d, i, g->lines, g->n_lines))};
-        points[at] = (struct plot_point){(double)at, p->value, p->low, p->high};
-        at++;
+        points[at] = point_at(d, (double)at, p);
     }
+    for (size_t k = 0; k < at; k++)
+        d->rows[k] = row_of(d, &drawing_case(g, order[k])->points[run]);
     return at;
 }
 
@@ -337,6 +412,7 @@ void drawing_add_categories(struct figure_drawing *d)
 
     plot->categories = true;
     d->ticks = pool_alloc(d->pool, SERIES_CATEGORIES_MAX, sizeof(*d->ticks));
+    d->rows = pool_alloc(d->pool, SERIES_CATEGORIES_MAX, sizeof(*d->rows));
     make_room(d, 1);
     for (size_t run = 0; run < g->r->n_runs; run++)
         add_run_of_places(d, run);
@@ -344,4 +420,6 @@ void drawing_add_categories(struct figure_drawing *d)
         d->lines_left_out += g->facet_of.of_case[i] == d->facet;
     d->lines_left_out -= plot->n_ticks;
     plot->ticks = d->ticks;
+    if (g->r->n_runs == 1)
+        plot->rows = d->rows;
 }

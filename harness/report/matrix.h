@@ -71,6 +71,8 @@ void matrices_judge(const struct comparisons *q, struct matrices *all);
 const char *matrix_looks_slow_text(struct report *r, const struct matrix *m);
 
 bool matrix_has_value(const struct matrix_cell *cell);
+/* It is slow, or looks slow, or is a link of a slow host. */
+bool matrix_is_marked(const struct matrix *m, size_t cell);
 /* " (simulated)" where any of it is. */
 const char *matrix_origin(struct report *r, const struct matrix *m);
 /* The first of its kind that has a value. */

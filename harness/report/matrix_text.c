@@ -59,6 +59,19 @@ const char *matrix_slow_text(struct report *r, const struct matrix *m, size_t ce
                      *at->kind ? " (" : "", at->kind, *at->kind ? ")" : "");
 }
 
+bool matrix_is_marked(const struct matrix *m, size_t cell)
+{
+    bool marked = m->cells[cell].slow || m->cells[cell].looks_slow;
+
+    for (size_t i = 0; i < m->n_slow_hosts; i++) {
+        const struct slow_host *h = &m->slow_hosts[i];
+
+        marked = marked || (h->host == cell / m->n && h->way != LINKS_TO) ||
+                 (h->host == cell % m->n && h->way != LINKS_FROM);
+    }
+    return marked;
+}
+
 const char *matrix_looks_slow_text(struct report *r, const struct matrix *m)
 {
     struct show_list names = {.pool = &r->pool, .max = LOOKS_SLOW_MAX};

@@ -236,19 +236,20 @@ static void write_top(const struct page *page)
                        show_count(&page->r->pool, lost, "row"), page->r->names[i],
                        page->r->runs[i].path);
     }
-    fputs("<nav><a href='#headlines'>Summary</a> ", page->out);
+    fputs("<nav>", page->out);
     if (page->verdicts)
         fputs("<a href='#verdicts'>Verdicts</a> ", page->out);
-    if (page->headlines->contrasts.n)
-        fputs("<a href='#beside'>Side by side</a> ", page->out);
-    if (page_has_scaling(page))
-        fputs("<a href='#scaling'>Scaling</a> ", page->out);
+    if (page_has_plots(page))
+        fputs("<a href='#plots'>Charts</a> ", page->out);
     if (page_has_matrices(page, true))
         fputs("<a href='#links'>Between hosts</a> ", page->out);
     if (page_has_matrices(page, false))
         fputs("<a href='#peers'>Between GPUs</a> ", page->out);
-    fputs("<a href='#machine'>Machine</a> "
-          "<a href='#plots'>Plots</a> <a href='#quality'>Quality</a> <a href='#rows'>Rows</a> "
+    if (page_has_scaling(page))
+        fputs("<a href='#scaling'>Scaling</a> ", page->out);
+    if (page->headlines->contrasts.n)
+        fputs("<a href='#beside'>Side by side</a> ", page->out);
+    fputs("<a href='#machine'>Machine</a> <a href='#quality'>Quality</a> <a href='#rows'>Rows</a> "
           "<a href='#again'>Reproduce</a> <a href='#reading'>How to read it</a></nav>\n</header>\n"
           "<main>\n",
           page->out);
@@ -281,10 +282,14 @@ static void write_summary(const struct page *page)
     struct report *r = page->r;
     struct document *d = document_new(&r->pool);
 
-    summary_all(r, page->headlines, true, d);
+    summary_all(r, page->headlines, false, d);
+    summary_gpus(r, page->headlines, d);
+    summary_table(r, page->headlines, true, document_fold(d, "All notes"));
     document_link_terms(d, terms, sizeof(terms) / sizeof(*terms));
-    fputs("<section id='headlines'>\n<h2>Summary</h2>\n", page->out);
+    fputs("<section id='headlines'>\n<div>\n", page->out);
     document_write_html(d, page->out);
+    fputs("</div>\n", page->out);
+    page_lead(page);
     fputs("</section>\n", page->out);
 }
 
@@ -297,11 +302,11 @@ void page_write(const struct page *page)
     write_summary(page);
     if (page->verdicts)
         page->verdicts->write(page->out, page->verdicts->context);
-    page_contrasts(page);
-    page_scaling(page);
-    page_matrices(page);
-    page_machine(page);
     page_plots(page);
+    page_matrices(page);
+    page_scaling(page);
+    page_contrasts(page);
+    page_machine(page);
     page_quality(page);
     page_rows(page);
     page_again(page);

@@ -34,6 +34,8 @@ bool page_has_matrices(const struct page *page, bool hosts); /* between hosts, o
 bool page_has_scaling(const struct page *page);
 void page_scaling(const struct page *page);
 void page_plots(const struct page *page);
+bool page_has_plots(const struct page *page);
+void page_lead(const struct page *page); /* the first charts, which stand beside the table */
 void page_figure(const struct page *page, size_t figure);
 void page_quality(const struct page *page);
 void page_rows(const struct page *page);

@@ -9,7 +9,7 @@
 #include "harness/report/show.h"
 
 #define MATRICES_MAX 16
-#define SLOW_MAX     12
+#define SLOW_MAX     3
 #define SHADE_MAX    60 /* %: text must stay legible on it */
 
 /* "0" of "cuda:0": a wide table has no room for more. */
@@ -53,8 +53,9 @@ static void write_cell(const struct page *page, const struct matrix *m, size_t c
         html_print(out, "<td title='%s'", tip_of(page, m, cell));
         fprintf(out, " style='--shade:%.0f%%'%s>",
                 m->high > 0 ? SHADE_MAX * fmax(at->point->value, 0) / m->high : 0,
-                at->slow ? " class='slow'" : "");
-        html_print(out, "%s</td>", show_short(&page->r->pool, at->point->value));
+                matrix_is_marked(m, cell) ? " class='slow'" : "");
+        double factor = show_scale(&page->r->pool, m->high, m->unit).factor;
+        html_print(out, "%s</td>", show_short(&page->r->pool, factor * at->point->value));
     }
 }
 
@@ -77,7 +78,8 @@ static void write_caption(const struct page *page, const struct matrix *m)
     size_t all = m->n * (m->n - 1);
     FILE *out = page->out;
 
-    html_print(out, "<figcaption><b>%s (%s)</b> <span>%s%s%s</span>", m->metric, m->unit,
+    html_print(out, "<figcaption><b>%s (%s)</b> <span>%s%s%s</span>", m->metric,
+               show_scale(&page->r->pool, m->high, m->unit).unit,
                page->r->n_runs > 1 ? page->r->names[m->run] : "",
                page->r->n_runs > 1 && *m->title ? ", " : "", m->title);
     if (*origin)
@@ -165,26 +167,19 @@ bool page_has_matrices(const struct page *page, bool hosts)
 void page_matrices(const struct page *page)
 {
     if (page_has_matrices(page, true)) {
-        fputs(
-            "<section id='links'>\n<h2>Between hosts</h2>\n"
-            "<p>Rows send, columns receive; the stronger the colour, the higher. Point at a cell "
-            "for its interval and limit. A framed cell is slow: it is proven to be more than 10 % "
-            "below the others. A single launch proves nothing. A host is named where that is "
-            "proven "
-            "of its links, against those between the other hosts. "
-            "More than three pairs are not drawn as lines among the plots.</p>\n"
-            "<div class='matrices'>\n",
-            page->out);
+        fputs("<section id='links'>\n<h2>Between hosts</h2>\n"
+              "<p class='note'>Rows send, columns receive; the stronger the colour, the higher. "
+              "A framed cell is slow, or looks slow, against the others.</p>\n"
+              "<div class='matrices'>\n",
+              page->out);
         write_matrices(page, true);
     }
     if (!page_has_matrices(page, false))
         return;
-    fputs(
-        "<section id='peers'>\n<h2>Between GPUs</h2>\n"
-        "<p>Rows are sources, columns destinations; the stronger the colour, the higher. Point "
-        "at a cell for its interval and limit. A framed cell is slow: it is proven to be more than "
-        "10 % below the others of its kind of link. A single launch proves "
-        "nothing.</p>\n<div class='matrices'>\n",
-        page->out);
+    fputs("<section id='peers'>\n<h2>Between GPUs</h2>\n"
+          "<p class='note'>Rows are sources, columns destinations; the stronger the colour, the "
+          "higher. A framed cell is slow, or looks slow, against the others of its kind of link."
+          "</p>\n<div class='matrices'>\n",
+          page->out);
     write_matrices(page, false);
 }

@@ -129,8 +129,10 @@ static void write_series(const struct page *page, const struct scaling_series *s
                    "<p class='note'>%s on two levels: shown as two, and in no efficiency and no "
                    "fit.</p>\n",
                    show_count(&page->r->pool, s->n_two, "point"));
-    write_series_table(page, s);
     write_above(page, s);
+    fputs("<details class='d-fold'><summary>Values</summary>\n", out);
+    write_series_table(page, s);
+    fputs("</details>\n", out);
 }
 
 /* What makes communicators with and without a host differ, as no model of theirs can. */
@@ -156,17 +158,18 @@ static void write_all_series(const struct page *page)
 {
     const struct scalings *all = &page->headlines->scalings;
 
+    write_figures(page);
+    write_slow_hosts(page);
     if (all->n)
         fputs(
-            "<p>Efficiency is the bus bandwidth against that of the fewest ranks of the same size, "
+            "<p class='note'>Efficiency is the bus bandwidth against that of the fewest ranks of "
+            "the same size, "
             "over several nodes of the fewest that are: 1 keeps all of it. The model is t = A a + "
             "B "
             "S b: a for each message, b for each byte, A "
             "and B by the algorithm. The ideal is the time of the bytes alone at the limit of "
             "busbw.</p>\n",
             page->out);
-    write_slow_hosts(page);
-    write_figures(page);
     for (size_t i = 0; i < all->n && i < TABLES_MAX; i++)
         write_series(page, &all->all[i]);
     if (all->left_out || all->n > TABLES_MAX)
@@ -198,10 +201,10 @@ static void write_ranks(const struct page *page)
     static const struct document_column columns[] = {{.name = "run"},
                                                      {.name = "rank"},
                                                      {.name = "host"},
-                                                     {.name = "late, median"},
-                                                     {.name = "at most"},
+                                                     {.name = "late, median", .number = true},
+                                                     {.name = "at most", .number = true},
                                                      {.name = "late in cases", .number = true},
-                                                     {.name = "waited, median"},
+                                                     {.name = "waited, median", .number = true},
                                                      {.name = ""}};
     const struct stragglers *all = &page->headlines->stragglers;
     struct document *d = document_new(&page->r->pool);

@@ -55,4 +55,7 @@ int report_again(const struct run_folder *run, unsigned *cases, size_t room, siz
 /* The answers and the table that end a run. notes: with all that is to be known beside them. 0 or -errno. */
 int report_summary(FILE *out, const struct run_folder *run, bool notes);
 
+/* The same of several runs: a column a run. */
+int report_runs(FILE *out, const char *const *runs, size_t n);
+
 #endif

@@ -146,12 +146,12 @@ static void draw(struct group *g, const bool *in, size_t before, struct figures 
     g->unit = g->bench->cases[g->cases[0]].unit;
     g->gpu_drawn = "";
     group_plan(g);
-    if (!g->x || strcmp(g->bench->params[g->x->param], g->hint->x) != 0 ||
+    if ((g->x && strcmp(g->bench->params[g->x->param], g->hint->x) != 0) ||
         !figure_make(g, 0, out->n - before + 1, &out->all[out->n]))
         return;
     struct figure *f = &out->all[out->n++];
-    f->plot.title = pool_text(&g->r->pool, "%s %s over %s: %s", g->bench->name, g->metric,
-                              g->hint->x, f->subtitle);
+    f->heading = pool_text(&g->r->pool, "%s over %s", f->heading, g->hint->x);
+    f->plot.title = pool_text(&g->r->pool, "%s: %s", f->heading, f->subtitle);
 }
 
 /* A parameter that one of two transports does not have does not keep them apart. */

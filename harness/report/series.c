@@ -107,8 +107,7 @@ static bool classes_refine(struct classes *classes, const struct dimension *d, s
 #define PAIRS_DRAWN    6 /* of GPUs, as lines; more are in matrices alone */
 #define HOSTS_DRAWN                                                                                \
     3 /* the same of hosts, each pair of which has lines of what the CPUs spend and TCP says, too */
-#define GUESSED_X_MIN                                                                              \
-    3 /* values that make a numeric parameter worth an axis where no rule says so */
+#define LINE_POINTS_MIN 4 /* fewer are listed: between them a line says nothing */
 
 size_t group_lines_max(const struct group *g)
 {
@@ -124,7 +123,7 @@ static void choose_x(struct group *g)
         const struct dimension *d = &g->dims[i];
         bool named = g->hint && !strcmp(g->bench->params[i], g->hint->x);
 
-        if (!d->numbers || d->n_values < (named ? 2 : GUESSED_X_MIN))
+        if (!d->numbers || d->n_values < LINE_POINTS_MIN)
             continue;
         if (named) {
             g->x = d;
@@ -146,6 +145,19 @@ static size_t rank_in(const char *words, const char *word)
     return 1000;
 }
 
+/* The column that the hint has as x; of listed cases the least telling. */
+static bool is_x(const struct group *g, size_t param)
+{
+    return g->hint && !strcmp(g->bench->params[param], g->hint->x);
+}
+
+/* x says the same. */
+static bool is_side(const struct group *g, size_t param)
+{
+    return g->hint && g->hint->square && !g->listed && !is_x(g, param) &&
+           word_in(g->hint->square, g->bench->params[param]);
+}
+
 static bool comes_before(const struct group *g, const struct dimension *a,
                          const struct dimension *b)
 {
@@ -153,6 +165,10 @@ static bool comes_before(const struct group *g, const struct dimension *a,
     size_t x = rank_in(words, g->bench->params[a->param]);
     size_t y = rank_in(words, g->bench->params[b->param]);
 
+    bool last = is_x(g, a->param);
+
+    if (last != is_x(g, b->param))
+        return !last;
     if (x != y)
         return x < y;
     return a->n_values != b->n_values ? a->n_values > b->n_values : a->param < b->param;
@@ -167,7 +183,7 @@ static size_t list_candidates(const struct group *g, const struct dimension **ca
         const struct dimension *d = &g->dims[i];
         size_t at = n;
 
-        if (d == g->x || d->n_values < 2 ||
+        if (d == g->x || d->n_values < 2 || is_side(g, i) ||
             described_ignores(g->bench, g->hint, g->bench->params[i]))
             continue;
         for (; at && comes_before(g, d, candidates[at - 1]); at--)
@@ -235,12 +251,30 @@ static void choose_facets(struct group *g)
     }
 }
 
+static size_t longest_line(const struct group *g)
+{
+    size_t *points = xcalloc(g->line_of.n, sizeof(*points)), longest = 0;
+
+    for (size_t i = 0; i < g->n; i++) {
+        size_t n = ++points[g->line_of.of_case[i]];
+        longest = n > longest ? n : longest;
+    }
+    free(points);
+    return longest;
+}
+
 void group_plan(struct group *g)
 {
     g->dims = pool_alloc(&g->r->pool, g->bench->n_params, sizeof(*g->dims));
     for (size_t i = 0; i < g->bench->n_params; i++)
         dimension_make(&g->r->pool, g->bench, g->cases, g->n, i, &g->dims[i]);
     choose_x(g);
+    choose_lines(g);
+    choose_facets(g);
+    if (!g->x || longest_line(g) >= LINE_POINTS_MIN)
+        return;
+    g->x = NULL;
+    g->n_lines = g->n_facets = 0;
     choose_lines(g);
     choose_facets(g);
 }
@@ -257,6 +291,33 @@ static void make_name_unique(struct report *r, struct figures *figures)
         }
 }
 
+/* The hierarchy of the memory first, then what has a limit, then other rates, then times. What was
+ * counted beside the samples stands apart. */
+static unsigned rank_of(const struct report *r, const struct figure *f, const struct report_case *c)
+{
+    unsigned kind = f->caches && c->more_is_better ? 0 : f->limits ? 1 : c->more_is_better ? 2 : 3;
+
+    if (!c->more_is_better && described_is_figure(r, f->bench, c))
+        return FIGURE_ASIDE;
+    return kind * (STAGES + 1) + described_order(f->bench->described->stage);
+}
+
+static void note_undrawn(const struct group *g, size_t facet, struct figures *out)
+{
+    struct undrawn u = {.bench = g->bench};
+
+    for (size_t i = 0; i < g->n; i++) {
+        const struct report_case *c = &g->bench->cases[g->cases[i]];
+
+        if (g->facet_of.of_case[i] != facet || !c->points[0].n_values)
+            continue;
+        u.c = u.c ? u.c : c;
+        u.n++;
+    }
+    if (u.c && out->n_undrawn < UNDRAWN_MAX)
+        out->undrawn[out->n_undrawn++] = u;
+}
+
 static void make_figures(struct group *g, struct figures *out, size_t *left_out)
 {
     size_t made = 0, number = g->facet_of.n > 1;
@@ -266,9 +327,12 @@ static void make_figures(struct group *g, struct figures *out, size_t *left_out)
             ++*left_out;
             continue;
         }
-        if (!figure_make(g, facet, number, &out->all[out->n]))
+        if (!figure_make(g, facet, number, &out->all[out->n])) {
+            note_undrawn(g, facet, out);
             continue;
+        }
         make_name_unique(g->r, out);
+        out->all[out->n].rank = rank_of(g->r, &out->all[out->n], &g->bench->cases[g->cases[0]]);
         out->n++;
         made++;
         number++;
@@ -337,11 +401,62 @@ static const char *gpu_to_draw(struct group *g)
     return n > GPUS_DRAWN ? found[0] : "";
 }
 
+static bool is_node_pair(const struct report_bench *b, size_t run, const struct report_case *c,
+                         const void *arg)
+{
+    const struct group *g = arg;
+
+    return is_of_group(g, c) && !strncmp(report_param(b, c, "source"), "node", 4) &&
+           !strncmp(report_param(b, c, "destination"), "node", 4) && c->points[run].value > 0;
+}
+
+static double mean_of(const struct case_group *cases)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < cases->n; i++)
+        sum += log(cases->cases[i]->points[0].value) / (double)cases->n;
+    return cases->cases[0]->more_is_better ? -sum : sum;
+}
+
+static int by_mean(const void *x, const void *y)
+{
+    double a = mean_of(x), b = mean_of(y);
+
+    return (a > b) - (a < b);
+}
+
+/* Pairs of NUMA nodes are much alike: of many, three stand for all. */
+static void choose_nodes(struct group *g)
+{
+    struct case_groups pairs =
+        cases_group(&g->r->pool, g->bench, 0, is_node_pair, g, cases_by, "source destination");
+
+    if (g->gpu || pairs.n <= NODES_DRAWN)
+        return;
+    qsort(pairs.all, pairs.n, sizeof(*pairs.all), by_mean);
+    for (size_t i = 0; i < NODES_DRAWN; i++)
+        g->nodes_drawn[i] = pairs.all[i * (pairs.n - 1) / (NODES_DRAWN - 1)].cases[0];
+    g->node_pairs = pairs.n;
+}
+
+static bool is_other_node(const struct group *g, const struct report_case *c)
+{
+    bool other = g->node_pairs && is_node_pair(g->bench, 0, c, g);
+
+    for (size_t i = 0; i < NODES_DRAWN && other; i++)
+        other = strcmp(report_param(g->bench, c, "source"),
+                       report_param(g->bench, g->nodes_drawn[i], "source")) != 0 ||
+                strcmp(report_param(g->bench, c, "destination"),
+                       report_param(g->bench, g->nodes_drawn[i], "destination")) != 0;
+    return other;
+}
+
 static bool is_drawn(const struct group *g, const struct report_case *c, bool skip_pairs)
 {
     const char *own;
 
-    if (!is_of_group(g, c))
+    if (!is_of_group(g, c) || is_other_node(g, c))
         return false;
     if (!g->gpu)
         return !skip_pairs || !is_host_pair(g->bench, 0, c, NULL);
@@ -358,21 +473,11 @@ static void collect(struct group *g, const struct case_group *all)
     g->metric = all->cases[0]->metric;
     g->unit = all->cases[0]->unit;
     g->gpu_drawn = gpu_to_draw(g);
+    choose_nodes(g);
     g->cases = pool_alloc(&g->r->pool, all->n, sizeof(*g->cases));
     for (size_t i = 0; i < all->n; i++)
         if (is_drawn(g, all->cases[i], skip_pairs))
             g->cases[g->n++] = (size_t)(all->cases[i] - b->cases);
-}
-
-/* One value alone is no plot. */
-static bool is_worth_it(const struct group *g)
-{
-    size_t values = 0;
-
-    for (size_t i = 0; i < g->n; i++)
-        for (size_t run = 0; run < g->r->n_runs; run++)
-            values += g->bench->cases[g->cases[i]].points[run].n_values > 0;
-    return values > 1;
 }
 
 static void add_group(struct report *r, const struct report_bench *b, const struct case_group *all,
@@ -384,10 +489,22 @@ static void add_group(struct report *r, const struct report_bench *b, const stru
     if (g.hint && g.hint->undrawn && word_in(g.hint->undrawn, all->cases[0]->metric))
         return;
     collect(&g, all);
-    if (!is_worth_it(&g))
+    if (!g.n)
         return;
     group_plan(&g);
     make_figures(&g, out, left_out);
+}
+
+static void sort_figures(struct figures *figures)
+{
+    for (size_t i = 1; i < figures->n; i++) {
+        struct figure f = figures->all[i];
+        size_t at = i;
+
+        for (; at && figures->all[at - 1].rank > f.rank; at--)
+            figures->all[at] = figures->all[at - 1];
+        figures->all[at] = f;
+    }
 }
 
 void figures_make(struct report *r, struct figures *out)
@@ -403,6 +520,7 @@ void figures_make(struct report *r, struct figures *out)
             for (int kind = 0; kind < 4; kind++)
                 add_group(r, b, &metrics.all[i], kind < 2, kind % 2, out, &left_out);
     }
+    sort_figures(out);
     if (left_out)
         out->left_out = pool_text(&r->pool,
                                   "%zu more plots are left out, so that the page stays readable; "

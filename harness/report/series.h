@@ -20,6 +20,8 @@ struct scaling_series;
 #define SERIES_CATEGORIES_MAX 24
 #define SERIES_PLOTS_MAX      6 /* of one benchmark and metric */
 #define REPORT_PLOTS_MAX      24
+#define UNDRAWN_MAX           24
+#define NODES_DRAWN           3 /* pairs of NUMA nodes: the best, the one in the middle, the worst */
 #define SCALING_PLOTS_MAX     12 /* beside them */
 #define FIGURES_MAX           (REPORT_PLOTS_MAX + SCALING_PLOTS_MAX)
 
@@ -38,14 +40,27 @@ struct figure {
     struct plot plot;
     struct figure_line *lines; /* one a line of the plot */
     const struct report_bench *bench;
-    const char *subtitle; /* "dtype f64, threads 2" */
-    const char *note;     /* what the metric is; what was left out, and why; or "" */
+    const char *heading, *subtitle; /* "gemm throughput (GFLOP/s)", "dtype f64, threads 2" */
+    const char *note;               /* what the metric is; what was left out, and why; or "" */
     enum figure_place place;
+    bool caches, limits; /* are marked */
+    unsigned rank;       /* less is drawn before; FIGURE_ASIDE: what it costs beside, folded away */
+};
+
+#define FIGURE_ASIDE 1000
+
+/* Values of one metric that make no chart: one alone, or nothing but 0. */
+struct undrawn {
+    const struct report_bench *bench;
+    const struct report_case *c; /* the first of them */
+    size_t n;
 };
 
 struct figures {
     struct figure all[FIGURES_MAX];
     size_t n;
+    struct undrawn undrawn[UNDRAWN_MAX];
+    size_t n_undrawn;
     const char *left_out; /* a sentence on plots that are not there, or "" */
 };
 
@@ -78,8 +93,11 @@ struct group {
     const char *metric, *unit;
     const char *gpu_drawn; /* whose cases stand for those of other GPUs; "": all are drawn */
     size_t other_gpus;     /* how many these are */
-    bool gpu;              /* the cases on GPUs; else the others */
-    bool listed;           /* the hint's x does not say all: the cases are listed */
+    /* Of many pairs of NUMA nodes, cases of those that are drawn; and how many there are */
+    const struct report_case *nodes_drawn[NODES_DRAWN];
+    size_t node_pairs;
+    bool gpu;    /* the cases on GPUs; else the others */
+    bool listed; /* the hint's x does not say all: the cases are listed */
     enum figure_place place;
     const char *name;                /* of the files; NULL: by benchmark and metric */
     const struct overlays *overlays; /* what is drawn beside its values; NULL: nothing */
@@ -110,7 +128,7 @@ bool figure_make(const struct group *g, size_t facet, size_t number, struct figu
 
 /* ---- A plot while it is made: figure_lines.c puts the values in, figure.c the rest ---- */
 
-#define LIMITS_MAX 3
+#define LIMITS_MAX 6
 
 struct figure_drawing {
     const struct group *g;
@@ -122,6 +140,7 @@ struct figure_drawing {
     size_t room;                /* for lines */
     size_t *colours;            /* of each class of lines; SIZE_MAX: it is not drawn */
     struct plot_tick *ticks;
+    struct plot_row *rows;
     struct plot_mark *marks;
     const char *unit; /* of the values' axis */
     double low, high; /* of the values; NaN: none yet */

@@ -18,7 +18,9 @@ void summary_answers(struct report *r, const struct headlines *h, size_t run, bo
 /* Each test with value, interval, share of the limit and a word, of all runs. notes: with all that is
  * to be known beside them; else each line says what it says alone. */
 void summary_table(struct report *r, const struct headlines *h, bool notes, struct document *d);
-/* A table of what each GPU reached, and a matrix of pairs and of hosts, where a terminal has room. */
+/* A table of what each GPU reached. */
+void summary_gpus(struct report *r, const struct headlines *h, struct document *d);
+/* That table, and a matrix of pairs and of hosts, where a terminal has room. */
 void summary_places(struct report *r, const struct headlines *h, struct document *d);
 /* A line of each case in each run, for pandas or a spreadsheet: what it is, its value, interval, limit,
  * word and code. csv, json: either may be NULL. */

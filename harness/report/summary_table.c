@@ -276,17 +276,6 @@ static void show_gpus(const struct shown *s)
 }
 
 /* Of a host that is slow one way, the links of that way. */
-static bool is_of_slow_host(const struct matrix *m, size_t from, size_t to)
-{
-    for (size_t i = 0; i < m->n_slow_hosts; i++) {
-        const struct slow_host *h = &m->slow_hosts[i];
-
-        if ((h->host == from && h->way != LINKS_TO) || (h->host == to && h->way != LINKS_FROM))
-            return true;
-    }
-    return false;
-}
-
 static void show_matrix(const struct shown *s, const struct matrix *m)
 {
     struct show_scale scale = show_scale(s->pool, m->high, m->unit);
@@ -301,7 +290,7 @@ static void show_matrix(const struct shown *s, const struct matrix *m)
         row[0] = cell_text(pool_text(s->pool, "%s ->", short_name(m->ends[from])));
         for (size_t to = 0; to < m->n; to++) {
             const struct matrix_cell *cell = &m->cells[from * m->n + to];
-            bool marked = cell->slow || cell->looks_slow || is_of_slow_host(m, from, to);
+            bool marked = matrix_is_marked(m, from * m->n + to);
 
             row[to + 1] = matrix_has_value(cell)
                               ? value_cell(s->pool, cell->point->value * scale.factor, marked)
@@ -334,12 +323,19 @@ static void show_matrices(const struct shown *s)
                                            show_count(s->pool, more, "more table")));
 }
 
+void summary_gpus(struct report *r, const struct headlines *h, struct document *d)
+{
+    struct shown s = {r, &r->pool, h, 0, false, d};
+
+    if (r->n_runs == 1)
+        show_gpus(&s);
+}
+
 void summary_places(struct report *r, const struct headlines *h, struct document *d)
 {
     struct shown s = {r, &r->pool, h, 0, false, d};
 
-    if (r->n_runs > 1)
-        return;
-    show_gpus(&s);
-    show_matrices(&s);
+    summary_gpus(r, h, d);
+    if (r->n_runs == 1)
+        show_matrices(&s);
 }

@@ -253,7 +253,7 @@ def plots_are_there(browser, path):
         require(plots and {p["id"][len("plot-"):] for p in plots} == files,
                 f"a figure for each of {sorted(files)}")
         for plot in plots:
-            require(plot["width"] > 250 and plot["height"] > 80, f"it has a size: {plot}")
+            require(plot["width"] > 250 and plot["height"] > 50, f"it has a size: {plot}")
             require(plot["drawn"] >= 2, f"something is drawn: {plot}")
             require(plot["texts"] >= 4, f"its axes are labelled: {plot}")
 

@@ -30,9 +30,15 @@ text() { # RUN or its folder: its page without its markup, a line for each row a
     sed -e 's/<svg.*<\/svg>//g' -e 's/<\/td><td[^>]*>/ | /g' -e 's/<\/th>/ | /g' -e 's/<[^>]*>//g' -e "s/&#39;/'/g" "$(cd "$runs" && cd "$1" && pwd)/report.html"
 }
 
-@test "time and bus bandwidth over ranks are drawn, both transports in one plot, with the model and the ideal" {
+@test "time and bus bandwidth over ranks are drawn, both transports in one plot, with the limit" {
     ls "$runs"/plain/plots/scaling-busbw-*.svg "$runs"/plain/plots/scaling-time-*.svg
-    key="$(grep -A3 "<figure id='plot-scaling-busbw" "$runs/plain/report.html" | head -n 4)"
+    chart=$(sed -n "/<figure id='plot-scaling-busbw/,/<\/figure>/p" "$runs/plain/report.html")
+    for row in "ring, tcp, ranks 2" "ring, rdma, ranks 8" "limit 119"; do
+        [[ "$chart" == *">$row"* ]]
+    done
+    make_run "$runs/sixteen" --hosts 16 # lines, from four points on
+    "$plumb" report "$runs/sixteen" > "$runs/sixteen.out"
+    key="$(grep -A3 "<figure id='plot-scaling-busbw" "$runs/sixteen/report.html" | head -n 4)"
     for line in "ring, tcp" "ring, rdma" "ring, tcp, fitted model" "ideal at 0.120 GB/s"; do
         [[ "$key" == *"</svg>$line</li>"* ]]
     done

@@ -41,6 +41,7 @@ page() {
     make_run b --seed 2 --factor 0.8
     told 2 '--out DIR' page a b
     page a b --out both
+    grep -qE '^  [^ ].* [0-9.]+ [A-Za-z/]+ +[0-9.]+ [A-Za-z/]+$' <("$plumb" report a b --out both) # a column each
     grep -A1 "<th[^>]*>a</th>" both/report.html | grep -q "<th[^>]*>b</th>"
     [ ! -e a/report.html ]
 }

@@ -68,6 +68,19 @@ def value_of(label):
     return float(label.lstrip("x"))
 
 
+def size_of(label):
+    value = float(label.rstrip("KMGT")) * 1024 ** ("KMGT".find(label[-1]) + 1)
+    if math.log2(value) % 1:
+        fault(f"the tick {label} is at no power of two")
+    return value
+
+
+def check_titles(svg, data):
+    titles = [t.text for t in svg.iter("text") if {"x-title", "y-title"} & set(classes(t))]
+    if titles != [label for label in (data["x_label"], data["y_label"]) if label and label not in data["title"]]:
+        fault(f"the axes are named {titles}")
+
+
 class Axis:
     """Where a value is, from two ticks; every other tick must agree."""
 
@@ -158,7 +171,8 @@ def check_line(g, line, x, y, name):
 
 def check_lines(svg, data):
     labels = {label: at for at, label in data["ticks"]}
-    x = Axis("x", ticks_of(svg, "x-ticks", "x", labels.__getitem__ if labels else value_of), data["x_log"])
+    of = size_of if data["x_bytes"] else labels.__getitem__ if labels else value_of
+    x = Axis("x", ticks_of(svg, "x-ticks", "x", of), data["x_log"])
     font = float(svg.get("font-size"))
     y = Axis("y", [(v, p - 0.35 * font) for v, p in ticks_of(svg, "value-ticks", "y", value_of)], data["y_log"])
     drawn = group(svg, "line")
@@ -166,9 +180,6 @@ def check_lines(svg, data):
         fault(f"{len(drawn)} lines for {len(data['lines'])}")
     for i, (g, line) in enumerate(zip(drawn, data["lines"])):
         check_line(g, line, x, y, f"line {i}")
-    titles = [t.text for t in svg.iter("text") if {"x-title", "y-title"} & set(classes(t))]
-    if titles != [data["x_label"], data["y_label"]]:
-        fault(f"the axes are named {titles}")
 
 
 def check_rows(svg, data):
@@ -180,7 +191,11 @@ def check_rows(svg, data):
     row = float(names[1].get("y")) - float(names[0].get("y")) if len(names) > 1 else 99
     for i, (g, line) in enumerate(zip(group(svg, "line"), data["lines"])):
         inside = [p for p in line["points"] if p[1] is not None and low <= p[1] <= high]
-        marks = [centre(m) for m in part(g, "mark")]
+        if data["from_zero"]:
+            marks = [(n[2], (n[1] + n[3]) / 2) for n in (numbers(m.get("d")) for m in part(g, "amount"))]
+            inside = [p for p in line["points"] if p[1] is not None]
+        else:
+            marks = [centre(m) for m in part(g, "mark")]
         if len(marks) != len(inside):
             fault(f"line {i}: {len(marks)} markers for {len(inside)} values")
         for m, p in zip(marks, inside):
@@ -207,6 +222,7 @@ def check(path):
     if svg.get("role") != "img" or not svg.findtext("title") or not svg.findtext("desc"):
         fault("no title, no description or no role")
     check_texts(svg)
+    check_titles(svg, data)
     if data["kind"] == "lines":
         check_lines(svg, data)
     elif data["kind"] == "rows":

@@ -29,6 +29,7 @@ class Maker:
     def __init__(self, options):
         self.options = options
         self.random = random.Random(options.seed)
+        self.ranks = [2 ** i for i in range(1, options.hosts.bit_length())]
         self.rows = {"allreduce": [], "net": []}
         self.case = 0
 
@@ -109,12 +110,12 @@ class Maker:
 
     def make(self):
         if self.options.rows <= 3:
-            for ranks in (2, 4, 8):
+            for ranks in self.ranks:
                 self.point("ring", "tcp", ranks, 2 ** 26)
             self.rows["allreduce"] = [r for r in self.rows["allreduce"] if r["metric"] in ("time", "busbw")]
             return
         for backend, transport in WAYS:
-            for ranks in (1, 2, 4, 8):
+            for ranks in [1, *self.ranks]:
                 for exponent in range(3, 28, 4 if transport == "" else 2):
                     self.point(backend, transport, ranks, 2 ** exponent)
         self.gradients(8)
@@ -138,13 +139,13 @@ class Maker:
                 launch = (bench, row["case"], row["repeat"], row.get("from", ""), row.get("to", ""))
                 plan[launch] = plan.get(launch, 0) + 1
             write_rows(self.options.folder, bench, (PARAMS if bench == "allreduce" else NET) + COLUMNS, rows)
-        group = ";".join(f"node{i}" for i in range(1, 9))
+        group = ";".join(f"node{i}" for i in range(1, self.options.hosts + 1))
         write_plan(self.options.folder, [("done", n, case, repeat, bench, "", source, to, group if bench == "allreduce" else "")
                                          for (bench, case, repeat, source, to), n in plan.items()], ",from,to,hosts")
         hosts = [{"name": f"node{i}", "address": f"10.0.0.{i}", "this_machine": i == 1, "version": "0.1.0", "slots": 2,
                   "clock_offset_s": -.001 * i, "clock_known_to_s": .02, "networks": [{"name": "down0", "speed_mbps": 10000, "addresses": []},
                   {"name": "eth0", "speed_mbps": 1000, "addresses": [f"10.0.0.{i}"]}, {"name": "mlx5_0:1", "speed_mbps": 100000, "addresses": []}]}
-                 for i in range(1, 9)]
+                 for i in range(1, self.options.hosts + 1)]
         write_meta(self.options.folder, {"host": {"hostname": "node1"}}, ("allreduce", "gemm", "memory", "net", "step"),
                    run=self.options.name, suite="cluster", config="", hosts={"launcher": "ssh", "list": hosts})
 
@@ -153,6 +154,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("folder")
     parser.add_argument("--rows", type=int, default=300)
+    parser.add_argument("--hosts", type=int, default=8)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--noise", type=float, default=.003)
     parser.add_argument("--slow-host", type=int)

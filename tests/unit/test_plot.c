@@ -35,9 +35,10 @@ static void write_data_line(FILE *out, const struct plot_line *line)
 static void write_data(FILE *out, const struct plot *plot)
 {
     fprintf(out,
-            "{\"kind\":\"%s\",\"x_log\":%d,\"y_log\":%d,\"x_label\":\"%s\",\"y_label\":\"%s\",",
-            plot->categories ? "rows" : "lines", plot->x_log, plot->y_log, plot->x_label,
-            plot->y_label);
+            "{\"kind\":\"%s\",\"x_log\":%d,\"y_log\":%d,\"x_bytes\":%d,\"from_zero\":%d,"
+            "\"title\":\"%s\",\"x_label\":\"%s\",\"y_label\":\"%s\",",
+            plot->categories ? "rows" : "lines", plot->x_log, plot->y_log, plot->x_bytes,
+            plot->y_from_zero, plot->title, plot->x_label, plot->y_label);
     if (plot->shown_high > 0)
         fprintf(out, "\"shown\":[%g,%g],", plot->shown_low, plot->shown_high);
     else
@@ -152,6 +153,9 @@ static void points_are_where_they_must_be(void **state)
     for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
         struct series *s = make_series(sizes[i], "lines");
 
+        if (sizes[i] > 1)
+            check(&s->plot);
+        s->plot.x_bytes = true;
         if (sizes[i] > 1)
             check(&s->plot);
         s->lines[2].dashed = s->lines[1].apart = s->lines[0].plain = true;
@@ -280,6 +284,10 @@ static void rows_are_where_they_must_be(void **state)
                          .n_ticks = ROWS,
                          .lines = lines,
                          .n_lines = 2};
+    check(&plot);
+    plot.name = "bars";
+    plot.title = "bandwidth (GB/s): of two runs";
+    plot.y_from_zero = true;
     check(&plot);
     plot.n_lines = 1;
     ticks[2].label =

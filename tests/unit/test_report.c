@@ -392,6 +392,7 @@ static void what_a_line_says_is_no_plot(void **state)
     put(s, "latency", 8, NAN, NULL, "tcp latency 8 near");
     put(s, "latency", NAN, NAN, "failed", "tcp latency 64 near");
     put(s, "latency", 9, NAN, NULL, "tcp latency 65536 near");
+    put(s, "latency", 9, NAN, NULL, "tcp latency 131072 near");
     put(s, "retransmits", 0, NAN, NULL, "tcp latency 8 near");
     put(s, "retransmits", 0, NAN, NULL, "tcp latency 64 near");
     put(s, "losses", 0, NAN, NULL, "tcp latency 8 near");
@@ -400,7 +401,9 @@ static void what_a_line_says_is_no_plot(void **state)
     assert_int_equal(s->figures.n, 2);
     assert_string_equal(s->figures.all[0].plot.name, "net-latency");
     assert_string_equal(s->figures.all[0].plot.ticks[2].label, "64K");
-    assert_int_equal(s->figures.all[0].plot.lines[0].n, 3);
+    assert_int_equal(s->figures.all[0].plot.lines[0].n, 4);
+    assert_int_equal(s->figures.n_undrawn, 1);
+    assert_string_equal(s->figures.undrawn[0].c->metric, "retransmits");
     assert_true(isnan(s->figures.all[0].plot.lines[0].points[1].y));
     assert_string_equal(s->figures.all[1].plot.name, "net-losses");
 }
@@ -408,15 +411,15 @@ static void what_a_line_says_is_no_plot(void **state)
 static void square_products_have_an_axis_and_shapes_a_list(void **state)
 {
     static const char *const params[] = {"dtype", "library", "m", "n", "k", NULL};
-    static const char *const shapes[] = {"512 512 512", "1024 1024 1024", "512 2304 768",
-                                         "512 768 3072"};
+    static const char *const shapes[] = {"512 512 512",    "1024 1024 1024", "2048 2048 2048",
+                                         "4096 4096 4096", "512 2304 768",   "512 768 3072"};
     struct scene *s = *state;
 
     begin(s, false, "gemm", params);
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < 12; i++) {
         char values[64];
 
-        snprintf(values, sizeof(values), "%s onednn %s", i < 4 ? "f32" : "f64", shapes[i % 4]);
+        snprintf(values, sizeof(values), "%s onednn %s", i < 6 ? "f32" : "f64", shapes[i % 6]);
         put(s, "throughput", 0.1 * (i + 1), NAN, NULL, values);
     }
     load(s);
@@ -425,11 +428,79 @@ static void square_products_have_an_axis_and_shapes_a_list(void **state)
     assert_int_equal(s->figures.n, 2);
     assert_string_equal(square->x_label, "m = n = k");
     assert_int_equal(square->n_lines, 2);
-    assert_int_equal(square->lines[0].n, 2);
+    assert_int_equal(square->lines[0].n, 4);
     assert_true(list->categories);
-    assert_string_equal(list->ticks[0].label, "512x2304x768, f32");
+    assert_string_equal(list->ticks[0].label, "512x768x3072, f32");
     assert_string_equal(run_of(s, "Matrix core", "GEMM f32")->what, "512x768x3072");
-    near(run_of(s, "Matrix core", "GEMM f64")->point->value, 0.8);
+    near(run_of(s, "Matrix core", "GEMM f64")->point->value, 1.2);
+}
+
+/* Three values of x make no line: bars, type by type, each with its limit. */
+static void few_points_are_bars(void **state)
+{
+    static const char *const params[] = {"dtype", "library", "m", "n", "k", NULL};
+    struct scene *s = *state;
+
+    begin(s, false, "gemm", params);
+    for (int i = 0; i < 6; i++) {
+        char values[64];
+
+        snprintf(values, sizeof(values), "%s onednn %d %d %d", i % 2 ? "f64" : "f32", 512 << i / 2,
+                 512 << i / 2, 512 << i / 2);
+        put(s, "throughput", i % 2 ? 200 : 400, i % 2 ? 250 : 500, NULL, values);
+    }
+    load(s);
+    const struct plot *bars = &s->figures.all[0].plot;
+
+    assert_int_equal(s->figures.n, 1);
+    assert_true(bars->categories && bars->y_from_zero);
+    assert_int_equal(bars->n_ticks, 6);
+    assert_string_equal(bars->ticks[1].label, "f32, 1024");
+    assert_string_equal(bars->ticks[3].label, "f64, 512");
+    near(bars->rows[3].limit, 250);
+    near(bars->y_top, 500);
+}
+
+/* Of 16 pairs of NUMA nodes that are much alike, three are drawn, the worst among them. */
+static void pairs_of_nodes_are_grouped(void **state)
+{
+    static const char *const params[] = {"source", "destination", "size", NULL};
+    struct scene *s = *state;
+
+    begin(s, false, "copy", params);
+    for (int i = 0; i < 16; i++) {
+        char values[64];
+
+        snprintf(values, sizeof(values), "node%d node%d 1048576", i / 4, i % 4);
+        put(s, "bandwidth", i == 6 ? 4 : 10 + 0.01 * i, NAN, NULL, values);
+    }
+    load(s);
+    const struct plot *bars = &s->figures.all[0].plot;
+    bool has_worst = false;
+
+    assert_int_equal(bars->n_ticks, 3);
+    for (size_t i = 0; i < bars->n_ticks; i++)
+        has_worst = has_worst || bars->lines[0].points[i].y == 4;
+    assert_true(has_worst);
+    assert_non_null(strstr(s->figures.all[0].note, "16 pairs"));
+}
+
+/* "cores" beyond those of the machine, and more than all of it, are no part of an interval. */
+static void intervals_end_at_what_is_possible(void **state)
+{
+    struct scene *s = *state;
+
+    begin(s, false, "net", net_params);
+    for (int i = 0; i < 6; i++) {
+        struct row row = row_of(s, "busy", "percent", i % 2 ? 99 : 20);
+
+        add(s, &row, i < 3 ? "tcp latency 8 near" : "tcp latency 64 near");
+    }
+    load(s);
+    const struct plot_point *points = s->figures.all[0].plot.lines[0].points;
+
+    near(points[0].high, 100);
+    assert_true(points[0].low >= 0);
 }
 
 /* A machine with less memory was measured at a smaller size: its own largest is what counts. */
@@ -704,6 +775,9 @@ int main(void)
                                        TEST(too_many_lines_become_plots),
                                        TEST(what_a_line_says_is_no_plot),
                                        TEST(square_products_have_an_axis_and_shapes_a_list),
+                                       TEST(few_points_are_bars),
+                                       TEST(pairs_of_nodes_are_grouped),
+                                       TEST(intervals_end_at_what_is_possible),
                                        TEST(runs_stand_side_by_side),
                                        TEST(the_latency_of_an_allreduce_is_that_of_auto),
                                        TEST(a_failed_launch_is_in_the_headlines_of_its_own_kind),

@@ -3,12 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-<<<<<<< HEAD
-=======
-#include "harness/report/facts.h"
-#include "harness/report/page.h"
 #include "harness/report/reference.h"
->>>>>>> quick
 #include "harness/report/report.h"
 #include "harness/report/show.h"
 #include "harness/report/summary_scene.h"
@@ -196,16 +191,10 @@ void summary_answers(struct report *r, const struct headlines *h, size_t run, bo
     answer_health(&s, &p);
     answer_suspects(&s);
     jobs_answer(r, &h->jobs, run, is_of_jobs(&s, &p), d);
-<<<<<<< HEAD
     summary_machine(&s);
     summary_run(&s);
     trust_answer(r, &h->comparisons, run, notes, d);
-=======
-    answer_machine(&s);
-    answer_run(&s);
-    trust_answer(r, &h->comparisons, run, d);
     like_answer(r, run, d);
->>>>>>> quick
     if (!p.n && !is_of_jobs(&s, &p))
         answer_lowest(&s);
     answer_unknown(&s);

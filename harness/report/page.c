@@ -59,7 +59,7 @@ static const struct document_term terms[] = {
      "others are other ways to do it."},
     {"noisy",
      "The interval was wider than asked when the time was up, and is wider than 5 % of the value."},
-    {"two levels", "Samples, or launches, fall on two separate values, of which the notes tell."},
+    {"bimodal", "Samples, or launches, fall on two separate values, of which the notes tell."},
     {"alternates", "Samples, or launches, fall on two separate values. A median between them would "
                    "hide it."},
     {"steal",

@@ -62,7 +62,7 @@ with open("r/net.csv", "w") as f:
 open("r/plan.csv", "w").write(f"state,rows,order,case,repeat,bench,arguments,timeout_s\ndone,{len(rows):04},1,1,1,net,x,60\n")
 END
     "$plumb" report r
-    grep -q 'over eth7, 1M' r/report.html
+    grep -q 'over eth7, 1 MiB' r/report.html
     grep -q "data-of='of limit'[^>]*>93.6 %</td>" r/report.html
     grep -q 'OPENBLAS_CORETYPE=Haswell &#60;b&#62;' r/report.html
     ls r/plots > plots

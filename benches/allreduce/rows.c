@@ -252,4 +252,6 @@ const struct bench_rows bench_rows = {
     .limits = limits,
     .parts = parts,
     .imported = imported,
+    .context = "op dtype redop backend transport model overlap ranks nodes",
+    .average = "busbw",
 };

@@ -248,4 +248,5 @@ const struct bench_rows bench_rows = {
     .pipes = pipes,
     .experiments = experiments,
     .imported = imported,
+    .context = "transport pattern direction streams",
 };

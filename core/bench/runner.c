@@ -220,6 +220,7 @@ static int run_point(struct runner *r, size_t index)
         runner_emit(r, &pt, pick, &oc, i);
     if (!oc.err)
         runner_emit_figures(r, &pt, pick, &oc);
+    row_table_point(r->out, &r->table);
     figures_release(&pt);
     if (pt.work->teardown)
         pt.work->teardown(&pt);
@@ -392,7 +393,7 @@ static int run_all(struct runner *r, size_t points)
         for (size_t i = 0; !err && i < points && !*r->cancel; i++)
             err = run_point(r, order[i]);
     }
-    row_print_table_end(r->out, &r->table);
+    row_table_end(r->out, &r->table);
     r->result->interrupted = *r->cancel != 0;
     free(chosen);
     free(order);

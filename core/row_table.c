@@ -338,14 +338,14 @@ static size_t words_of(struct row_table *t, const struct row *rows, size_t n, ch
 {
     const char *status = worst_status(rows, n);
     bool limit = false, two = false;
+    char says[ROW_SAYS_BYTES];
     double sustained = 1;
     size_t k = 0;
 
     for (size_t i = 0; i < n; i++) {
         const struct row *row = &rows[i];
         limit |= ceiling_change(row->limit_before, row->limit_after) > CEILING_UNSTEADY ||
-                 (row->percent_of_limit > LIMIT_EXCEEDED_PERCENT &&
-                  limit_kind_of(row->limit_kind) != LIMIT_REFERENCE);
+                 *row_says(row, ROW_SAYS_ABOVE, says);
         two |= row->levels.two;
         sustained = fmin(sustained, row_sustained_share(row->sustained, row->value, row->unit));
     }

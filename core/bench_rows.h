@@ -355,6 +355,12 @@ struct bench_rows {
     const struct bench_job *jobs;
     const struct bench_bound *bounds;
     const struct bench_advice *advice;
+
+    /* Of the benchmark's own table, which the harness does not read. Names of columns, with blanks
+     * between: what stands above the lines, and what is a column though one value was asked for */
+    const char *context, *shown;
+    const char *average;   /* a metric: its mean over all sizes is told at the end */
+    const char *from, *to; /* options that name places: of three and more a matrix is shown */
 };
 
 /* The same as data: names of JSON members and where they are kept, for who writes and who reads. */

@@ -127,32 +127,62 @@ void row_print_csv(FILE *out, const struct row *row);
 void row_print_json(FILE *out, const struct row *row);
 
 /*
- * The aligned table for people: parameters that are swept or are outcomes as columns, the others
- * once, in a line above the rows that they hold for, and so why rows are skipped; metric, value
- * with interval, share of the limit, samples, status. What does not fit the line (columns from the
- * last one back, remarks) stands under the row. Zeroed: nothing printed yet, every parameter a
- * column.
+ * The table for people: a line above it of what holds for all rows, then a line for each point of
+ * the sweep, in which each metric is a column, and one sentence at the end. Lines that begin with
+ * '#' are no rows. What does not fit the line leaves it: the interval first, parameters last, which
+ * then stand under it. Zeroed: nothing printed yet, every parameter a column.
  */
+enum row_place {
+    ROW_COLUMN,
+    ROW_UNDER,   /* a column that has no room, and is told under the line */
+    ROW_CONTEXT, /* told above the first line, and where it changes */
+    ROW_DETAIL   /* told where everything is (verbose) */
+};
+#define ROW_METRICS_MAX 6 /* of one line */
+
 struct row_table {
-    bool aside[ROW_PARAMS_MAX]; /* not a column */
-    bool bytes[ROW_PARAMS_MAX]; /* a size: shown as 1 GiB */
-    int width[ROW_PARAMS_MAX];  /* of a column: of its longest value; 0: of most */
-    size_t line;                /* columns that a line may have; 0: as many as the terminal has */
-    bool laid_out;              /* the next two are set */
-    bool under[ROW_PARAMS_MAX]; /* a column that stands under the row */
-    bool narrow;                /* columns are as narrow as they can be */
-    bool begun;
-    uint64_t told[ROW_PARAMS_MAX]; /* a hash of the value that was told above; 0: none */
-    char skipped[512];             /* why the row before was skipped, "" if it was not */
-    size_t like; /* rows behind it that are skipped for the same reason, and are counted alone */
+    enum row_place place[ROW_PARAMS_MAX];
+    bool outcome[ROW_PARAMS_MAX]; /* tells no rows apart */
+    bool bytes[ROW_PARAMS_MAX];   /* a size: shown as 1 GiB */
+    bool right[ROW_PARAMS_MAX];   /* a number: to the right */
+    int width[ROW_PARAMS_MAX];    /* of a column: of its longest value; 0: of most */
+    bool verbose;                 /* all that a row carries, under its line */
+    /* NULL; or the metric of which the mean over all sizes is told at the end, as nccl-tests does.
+     * All metrics but the first are numbers in one unit then, and a column tells of wrong data */
+    const char *average;
+    /* NULL; or the parameters that pairs of places are told apart by: a matrix in place of lines */
+    const char *from, *to;
+    size_t line; /* columns that a line may have; 0: as many as the terminal has */
+
+    /* what has been printed so far */
+    bool begun, stale, ci, p99, limit, has_limit;
+    size_t n_metrics;
+    int metric_width[ROW_METRICS_MAX]; /* 0: it has no room */
+    char metrics[256];                 /* names, of which the header is */
+    uint64_t told[ROW_PARAMS_MAX];     /* a hash of the value that was told; 0: none */
+    uint64_t reason, skipped;          /* hashes of the reasons that were told last */
+    size_t like;                       /* lines that are skipped for the same reason */
+    size_t counts[8];                  /* lines by status, as row_statuses has them */
+    size_t bimodal, unsustained;
+    double steal, switches;
+    struct row *rows; /* of the point under way */
+    size_t n_rows;
+    struct row_table_cell {
+        char group[128], from[40], to[40], path[40], status[12], origin[12];
+        const char *unit;
+        double value;
+    } * cells; /* of averages or matrices */
+    size_t n_cells;
 };
 
-void row_print_table(FILE *out, struct row_table *table, const struct row *row);
-/* Behind the last row: what is still to be told. */
-void row_print_table_end(FILE *out, struct row_table *table);
-
-/* What stands below a row, wrapped. */
-void row_print_figures(FILE *out, const struct row_table *table, const char *text);
+/* Texts of the row must last until row_table_point(). */
+void row_table_add(struct row_table *table, const struct row *row);
+/* All rows of a point have been added. */
+void row_table_point(FILE *out, struct row_table *table);
+/* What stands below the point, wrapped. */
+void row_table_figures(FILE *out, const struct row_table *table, const char *text);
+/* Behind the last row: what is still to be told; and releases the table. */
+void row_table_end(FILE *out, struct row_table *table);
 
 /* Before the first row: a column will hold this value. */
 void row_table_widen(struct row_table *table, size_t column, const char *value);

@@ -230,6 +230,55 @@ const char *units_format_interval(double low, double high, double value, char *t
     return text;
 }
 
+const char *units_format_number(double value, char *text, size_t len)
+{
+    double size = fabs(value);
+
+    snprintf(text, len, "%.*f", size < 9.995 ? 2 : size < 99.95 ? 1 : 0, value);
+    return text;
+}
+
+double units_scale(double value, const char *unit, char *name, size_t len)
+{
+    static const char prefixes[] = "num kMGTPE"; /* powers of 1000; the blank stands for none */
+    static const char *const stems[] = {"s",      "B",    "B/s",  "b/s",
+                                        "FLOP/s", "OP/s", "op/s", "samples/s"};
+    const char *stem = NULL;
+    int at = 3, first;
+
+    for (size_t i = 0; i < sizeof(stems) / sizeof(stems[0]) && !stem; i++) {
+        const char *prefix = strchr(prefixes, unit[0]);
+        if (!strcmp(unit, stems[i])) {
+            stem = unit;
+        } else if (prefix && *prefix && !strcmp(unit + 1, stems[i])) {
+            stem = unit + 1;
+            at = (int)(prefix - prefixes);
+        }
+    }
+    snprintf(name, len, "%s", unit);
+    if (!stem || !isfinite(value) || value == 0)
+        return 1;
+    int least = strcmp(stem, "s") ? 3 : 0, most = strcmp(stem, "s") ? 9 : 3;
+    double scale = 1;
+    for (first = at; fabs(value * scale) >= 999.5 && at < most; at++)
+        scale /= 1000;
+    for (; fabs(value * scale) < 0.9995 && at > least; at--)
+        scale *= 1000;
+    if (at != first)
+        snprintf(name, len, "%.*s%s", at != 3, &prefixes[at], stem);
+    return scale;
+}
+
+const char *units_format_value(double value, const char *unit, char *text, size_t len)
+{
+    char name[40], number[40];
+    double scale = units_scale(value, unit, name, sizeof(name));
+
+    snprintf(text, len, "%s %s", units_format_number(value * scale, number, sizeof(number)),
+             strcmp(name, "percent") ? name : "%");
+    return text;
+}
+
 const char *units_format_duration(uint64_t ns, char *text, size_t len)
 {
     static const struct {

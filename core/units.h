@@ -51,6 +51,12 @@ const char *units_format_bytes(uint64_t bytes, char *text, size_t len);
  * which shows the longer one; else "-9 % to +63 %". Beyond 1000 % only that it is. "" for NaN and
  * around 0. Needs 48 bytes. */
 const char *units_format_interval(double low, double high, double value, char *text, size_t len);
+/* Three digits: 0.12, 12.1, 473. */
+const char *units_format_number(double value, char *text, size_t len);
+/* The same in the unit of the same kind that suits it: 0.00123 GB/s is 1.23 MB/s. */
+const char *units_format_value(double value, const char *unit, char *text, size_t len);
+/* That unit; and what values in `unit` are to be multiplied with. Needs 40 bytes. */
+double units_scale(double value, const char *unit, char *name, size_t len);
 /* A duration to read: 1.5 s, 20 ms. */
 const char *units_format_duration(uint64_t ns, char *text, size_t len);
 

@@ -82,7 +82,8 @@ const struct opt allreduce_options[] = {
      .help = "bytes between two sizes where there is no factor; 0: 1M"},
     {.name = "ranks",
      OPT_NUMBER(OPT_U64, OPT_SWEPT | OPT_SPLITS, ranks, "0", 0, WORLD_RANKS_MAX),
-     .help = "ranks of the communicators; 0: 1, 2, 4, ... and all ranks, in one launch"},
+     .help = "ranks of the communicators; 0: 1, 2, 4, ... and all ranks, in one launch; by "
+             "default the same without 1, which is a copy to itself"},
     {.name = "fill",
      OPT_WORD(OPT_SWEPT, fill, "node", fills),
      .help = "order of ranks in a communicator: all ranks of a node before the next node, or one "
@@ -226,12 +227,30 @@ static int set_roots(struct opts *o)
     return opts_set(o, "root", text);
 }
 
+/* One rank measures a copy to itself: only where it was asked for, or where there is no other. */
+static int leave_one_rank(struct opts *o)
+{
+    const struct opt_values *ranks = opts_values(o, "ranks");
+    char text[256] = "";
+
+    if (ranks->n < 2)
+        return 0;
+    for (size_t i = 1; i < ranks->n; i++) {
+        size_t at = strlen(text);
+        snprintf(text + at, sizeof(text) - at, "%s%s", i > 1 ? "," : "", ranks->texts[i]);
+    }
+    return opts_imply(o, "ranks", text);
+}
+
 int allreduce_defaults(struct opts *o)
 {
     int err = nccl_tests_ranks(o);
+    bool given = is_given(o, "ranks");
 
     if (!err)
         err = ranks_defaults(o);
+    if (!err && !given)
+        err = leave_one_rank(o);
     if (!err)
         err = set_roots(o);
     if (!err)

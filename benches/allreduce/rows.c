@@ -260,4 +260,6 @@ const struct bench_rows bench_rows = {
     .parts = parts,
     .starts = starts,
     .imported = imported,
+    .context = "op dtype redop backend transport model overlap ranks nodes",
+    .average = "busbw",
 };

@@ -242,4 +242,7 @@ const struct bench_rows bench_rows = {
     .experiments = experiments,
     .starts = starts,
     .imported = imported,
+    .context = "engine source destination memory",
+    .from = "source",
+    .to = "destination",
 };

@@ -3,9 +3,9 @@
 #include "core/bench_rows.h"
 
 static const struct bench_column columns[] = {
-    {.name = "m", .sought_by = "search"},
-    {.name = "n", .sought_by = "search"},
-    {.name = "k", .sought_by = "search"},
+    {.name = "m", .width = 5, .sought_by = "search"},
+    {.name = "n", .width = 5, .sought_by = "search"},
+    {.name = "k", .width = 5, .sought_by = "search"},
     {.name = "cpus", .flags = COLUMN_OUTCOME},
     {.name = "kernel", .flags = COLUMN_OUTCOME},
     {.name = "address", .flags = COLUMN_OUTCOME},
@@ -125,4 +125,6 @@ const struct bench_rows bench_rows = {
     .experiments = experiments,
     .parts = parts,
     .starts = starts,
+    .context = "device threads",
+    .shown = "m n k library",
 };

@@ -54,4 +54,5 @@ const struct bench_rows bench_rows = {
     .pipes = pipes,
     .parts = parts,
     .starts = starts,
+    .context = "device",
 };

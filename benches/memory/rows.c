@@ -156,4 +156,6 @@ const struct bench_rows bench_rows = {
     .experiments = experiments,
     .parts = parts,
     .starts = starts,
+    .context = "device op dtype threads node",
+    .shown = "level",
 };

@@ -254,4 +254,5 @@ const struct bench_rows bench_rows = {
     .experiments = experiments,
     .starts = starts,
     .imported = imported,
+    .context = "transport pattern direction streams",
 };

@@ -176,4 +176,5 @@ const struct bench_rows bench_rows = {
     .jobs = jobs,
     .bounds = bounds,
     .advice = advice,
+    .context = "model backend transport dtype batch ranks",
 };

@@ -32,7 +32,7 @@ struct bench_common {
     double confidence, width;
     uint64_t min_samples, max_samples;
     uint64_t repeats, seed;
-    bool csv, json, planned, describe, help, version, no_color;
+    bool csv, json, verbose, planned, describe, help, version, no_color;
     const char *samples_path, *output_path, *batch_path;
 };
 

@@ -265,6 +265,7 @@ static int run_point(struct runner *r, size_t index)
         runner_emit(r, &pt, pick, &oc, i);
     if (!oc.err)
         runner_emit_figures(r, &pt, pick, &oc);
+    row_table_point(r->out, &r->table);
     figures_release(&pt);
     if (pt.work->teardown)
         pt.work->teardown(&pt);
@@ -439,7 +440,7 @@ static int run_all(struct runner *r, size_t points)
             err = run_point(r, order[i]);
     }
     teller_close(&r->teller);
-    row_print_table_end(r->out, &r->table);
+    row_table_end(r->out, &r->table);
     r->result->interrupted = *r->cancel != 0;
     free(chosen);
     free(order);

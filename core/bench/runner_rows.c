@@ -16,6 +16,8 @@
 #include "core/units.h"
 
 #define OUTCOME_WIDTH 12 /* of their columns in the table: holds a PCI address */
+#define TEXT_FROM     6  /* columns that are narrower are of numbers */
+#define PAIRS_FROM    3  /* so many places are shown as a matrix */
 
 static void add_column(struct runner_columns *columns, const char *name, const char *end)
 {
@@ -190,7 +192,7 @@ static void print_row(struct runner *r, struct row *row)
     else if (r->common->json)
         row_print_json(r->out, row);
     else
-        row_print_table(r->out, &r->table, row);
+        row_table_add(&r->table, row);
     fflush(r->out);
     r->result->rows++;
     if (row->status && !strcmp(row->status, "wrong"))
@@ -329,8 +331,7 @@ void runner_emit(struct runner *r, struct point *pt, const size_t *pick, struct 
     char carriers_text[CARRIERS_BYTES];
     bool narrow = oc->samples.doubt[index] == SAMPLER_SURE;
     bool quiet = narrow && !pt->noisy;
-    bool again = index && !is_data(r); /* people have read above what holds for all series */
-    int err = oc->err;                 /* one series' error is not the next one's */
+    int err = oc->err; /* one series' error is not the next one's */
 
     row_init(&row);
     fill_params(r, pt, pick, s, &row);
@@ -361,8 +362,8 @@ void runner_emit(struct runner *r, struct point *pt, const size_t *pick, struct 
         row.gpu_throttle = oc->gpu.throttle;
         row.gpu_clocks_set = oc->gpu.clocks_set;
         row.width_wanted = r->common->width;
-        row.disturbed = again ? NULL : oc->disturbed;
-        if (!narrow && !(again && oc->samples.doubt[0] == oc->samples.doubt[index])) {
+        row.disturbed = oc->disturbed;
+        if (!narrow) {
             row.noise = noise_of(oc, &row, index); /* how wide stands in -ci and +ci */
             if (oc->samples.doubt[index] == SAMPLER_FEW_CHANGES)
                 row.level_changes = (double)oc->samples.changes[index];
@@ -465,12 +466,13 @@ static void tell_figures(struct runner *r, const struct figure *figures, size_t 
     FILE *out = open_memstream(&text, &len);
     struct summary summary;
 
+    row_table_point(r->out, &r->table); /* which stands above them */
     for (int i = 0, n = out ? sort_figures(figures, list) : 0; i < n; i++)
         if (!stats_summarise(list[i]->values, list[i]->n, r->common->confidence, &summary))
             tell_figure(out, i ? list[i - 1] : NULL, list[i], i + 1 < n ? list[i + 1] : NULL,
                         summary.p50);
     if (out && !fclose(out))
-        row_print_figures(r->out, &r->table, text);
+        row_table_figures(r->out, &r->table, text);
     free(text);
     free(list);
 }
@@ -485,31 +487,81 @@ void runner_emit_figures(struct runner *r, struct point *pt, const size_t *pick,
         if (is_data(r) && f->n &&
             !stats_summarise(f->values, f->n, r->common->confidence, &summary))
             print_figure(r, pt, pick, oc, f, &summary);
-    if (n && !is_data(r))
+    if (n && r->common->verbose && !is_data(r))
         tell_figures(r, pt->figures, n);
 }
 
-/* A column for each option that takes several values, as wide as they are; outcomes always have
- * one, and what a point's rows differ in. */
+/* Is it one of these words? */
+static bool is_listed(const char *words, const char *name)
+{
+    size_t len = strlen(name);
+
+    for (const char *at = words; at && (at = strstr(at, name)); at += len)
+        if ((at == words || at[-1] == ' ') && (!at[len] || at[len] == ' '))
+            return true;
+    return false;
+}
+
+static enum row_place place_of(const struct bench_rows *rows, const char *name)
+{
+    return is_listed(rows->shown, name)     ? ROW_COLUMN
+           : is_listed(rows->context, name) ? ROW_CONTEXT
+                                            : ROW_DETAIL;
+}
+
+/* Pairs of at least three places are a matrix. */
+static void lay_out_pairs(struct runner *r, const struct bench_rows *rows)
+{
+    const struct opt_values *from = opts_values(r->o, rows->from),
+                            *to = opts_values(r->o, rows->to);
+    size_t places = from->n;
+
+    for (size_t i = 0; i < to->n; i++) {
+        bool known = false;
+        for (size_t k = 0; k < from->n && !known; k++)
+            known = !strcmp(to->texts[i], from->texts[k]);
+        places += !known;
+    }
+    if (places < PAIRS_FROM || from->n < 2 || to->n < 2 || r->common->verbose)
+        return;
+    r->table.from = rows->from;
+    r->table.to = rows->to;
+}
+
+/* A column for each option that takes several values, as wide as they are, and for what the
+ * benchmark says; above them what was given, and what it says besides. */
 void runner_lay_out_table(struct runner *r)
 {
+    const struct bench_rows none = {0}, *rows = r->b->rows ? r->b->rows : &none;
+    struct row_table *t = &r->table;
     size_t column = 0;
 
+    t->verbose = r->common->verbose;
+    t->average = rows->average;
+    if (rows->from)
+        lay_out_pairs(r, rows);
     for (size_t i = 0; i < r->n_own; i++) {
+        const struct opt *opt = &r->b->options[i];
         const struct opt_values *v = &r->o->values[r->first_own + i];
-        unsigned flags = r->b->options[i].flags;
-        if (!(flags & OPT_COLUMN))
+        if (!(opt->flags & OPT_COLUMN))
             continue;
-        r->table.aside[column] = v->n < 2 && !(flags & OPT_SPLITS);
-        r->table.bytes[column] = r->b->options[i].type == OPT_SIZE;
+        enum row_place place = place_of(rows, r->columns.list[column]);
+        t->place[column] = v->n > 1                          ? ROW_COLUMN
+                           : place == ROW_DETAIL && v->given ? ROW_CONTEXT
+                                                             : place;
+        t->bytes[column] = opt->type == OPT_SIZE;
+        t->right[column] = opt->type == OPT_SIZE || opt->type == OPT_U64;
         for (size_t k = 0; k < v->n; k++)
-            row_table_widen(&r->table, column, v->texts[k]);
+            row_table_widen(t, column, v->texts[k]);
         column++;
     }
     for (; column < r->columns.n; column++) {
         bool own = column < r->columns.n_options + r->columns.n_own;
-        int width = own ? bench_columns(r->b)[r->columns.own[column]].width : BENCH_COLUMN_ASIDE;
-        r->table.aside[column] = width == BENCH_COLUMN_ASIDE;
-        r->table.width[column] = width > 0 ? width : OUTCOME_WIDTH;
+        const struct bench_column *c = own ? &bench_columns(r->b)[r->columns.own[column]] : NULL;
+        t->place[column] = place_of(rows, r->columns.list[column]);
+        t->outcome[column] = !own || c->flags & COLUMN_OUTCOME;
+        t->bytes[column] = own && c->flags & COLUMN_BYTES;
+        t->right[column] = own && c->width > 0 && c->width < TEXT_FROM;
+        t->width[column] = own && c->width > 0 ? c->width : OUTCOME_WIDTH;
     }
 }

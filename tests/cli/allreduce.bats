@@ -65,6 +65,13 @@ END
     [ "$(cells machine_ranks | sort -u)" = 3 ]
 }
 
+@test "one rank alone is measured only where it was asked for" {
+    ranks() { "$bin" --describe "$@" | jq -r '[.options[] | select(.name == "ranks").default[]] | join(",")'; }
+    [ "$(ranks --np 4)" = 2,4 ]
+    [ "$(ranks --np 4 --ranks 0)" = 1,2,4 ]
+    [ "$(ranks --np 1)" = 1 ]
+}
+
 @test "ranks of a launcher that do not see each other are refused; so is what cannot be" {
     run env OMPI_COMM_WORLD_SIZE=4 timeout 600 "$bin" --size 8
     [ "$status" -ne 0 ]

@@ -166,9 +166,10 @@ END
     [ -n "$(cell reason)" ]
     [ -z "$(cell value)$(cell samples)$(cell ci_low)$(cell stop)" ]
     exits 0 bench --fault skip --number 1,2,3 # a table has the reason once, with how many
-    grep -q '^# skipped: ' "$out"
-    [ "$(grep -c '^[123] .* skipped \[simulated\]$' "$out")" -eq 1 ]
-    [[ $(tail -n 1 "$out") == '# '*' 2 '* ]]
+    [ "$(grep -c '^ *[123] .* skipped, simulated$' "$out")" -eq 1 ]
+    grep -q '^# asked to be skipped$' "$out"
+    grep -q '^# and 2 more' "$out"
+    [[ $(tail -n 1 "$out") == '# 3 cases: 3 skipped' ]]
     exits 1 bench --csv --fault wrong
     [ "$(cell status)" = wrong ]
     exits 4 bench --csv --fault fail,none
@@ -194,14 +195,16 @@ END
     grep -q "'/nonexistent/samples'" "$err"
 }
 
-@test "without --csv: an aligned table with a header" {
-    exits 0 bench --number 1,2
-    grep -v '^    ' "$out" >"$out.rows" # what has no room behind its row, as what disturbed it, stands under it
-    [ "$(wc -l <"$out.rows")" -eq 4 ]
-    head -n 1 "$out" | grep -q '^# level 100us, noise normal, spread 1%, fault none' # what is not swept
-    sed -n 2p "$out" | grep -qE '^number +metric +value unit +-ci +\+ci samples +limit  status$'
-    sed -n 3p "$out.rows" | grep -qE '^1 +time +[0-9.]+ us +-[0-9.]+% +\+[0-9.]+% +[0-9]+ +(ok|noisy)([: ]|$)'
-    [ "$(grep -c '\[simulated\]$' "$out")" -eq 2 ]
+@test "without --csv: a line a point, aligned, and a sentence; -v tells the rest" {
+    exits 0 bench --number 1,2 --level 100us
+    [ "$(grep -vc '^#' "$out")" -eq 2 ]
+    [ "$(head -n 1 "$out")" = '# level 100us' ] # what was given, and is not swept
+    sed -n 2p "$out" | grep -qE '^# +number +time +95 % CI$'
+    grep -qE '^ +1 +[0-9.]+ us +[0-9.]+ %  (noisy, )?simulated' "$out"
+    tail -n 1 "$out" | grep -qE '^# 2 cases: '
+    exits 0 bench --verbose --number 1,2 --level 100us
+    [ "$(grep -c ' [0-9]* samples' "$out")" -eq 2 ]
+    grep -q 'noise normal, spread 1%, fault none' "$out"
 }
 
 @test "an interrupt keeps what was measured and exits 4" {

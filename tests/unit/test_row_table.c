@@ -25,21 +25,28 @@ static struct row full(void)
     row.status = "noisy";
     row.reason = "interval is +/- 20 %, wanted 1 %, when sampling stopped (time)";
     row.disturbed = "13 involuntary context switches";
+    row.ledger.ctx_involuntary = 13;
     row.origin = "simulated";
     return row;
 }
 
-/* What is printed of these rows, and whether the table is ended; free it. */
+/* What is printed of these rows, each a point of its own, and whether the table is ended; free it. */
 static char *printed(struct row_table table, const struct row *rows, size_t n, bool end)
 {
     char *text = NULL;
     size_t len;
     FILE *out = open_memstream(&text, &len);
 
-    for (size_t i = 0; i < n; i++)
-        row_print_table(out, &table, &rows[i]);
-    if (end)
-        row_print_table_end(out, &table);
+    for (size_t i = 0; i < n; i++) {
+        row_table_add(&table, &rows[i]);
+        row_table_point(out, &table);
+    }
+    if (end) {
+        row_table_end(out, &table);
+    } else {
+        free(table.rows);
+        free(table.cells);
+    }
     fclose(out);
     return text;
 }
@@ -65,46 +72,69 @@ TEST(test_cells)
     struct row row = full();
 
     says(printed((struct row_table){.line = 240}, &row, 1, false),
-         "size|kernel|path|metric|value unit|-ci|+ci samples|limit|status\n4096|triad|peer access|"
-         "bandwidth|123.456 GB/s|-19.81%|>999%|57|88.2%|noisy");
+         "size|kernel|path|bandwidth|95 % CI|of limit\n|4096|triad|peer access|123 GB/s|>999 %|"
+         "88 %|noisy, simulated\n");
     row.limit_kind = "reference";
-    says(printed((struct row_table){.line = 240}, &row, 1, false), " ref88%");
+    says(printed((struct row_table){.line = 240}, &row, 1, false), "ref 88 %");
     row.levels =
         (struct levels){.two = true, .low = 10, .high = 11, .share_low = 0.25, .share_high = 0.75};
-    says(printed((struct row_table){.line = 240}, &row, 1, false), "10 (25 %) and 11 (75 %)");
+    row.sustained = 61;
+    says(printed((struct row_table){.line = 240}, &row, 1, false), "sustained 49 %, bimodal\n");
+    says(printed((struct row_table){.line = 240, .verbose = true}, &row, 1, false),
+         "57 samples|10 (25 %) and 11 (75 %)|13 involuntary");
     row = full();
     row.value = row.summary.ci_low = row.summary.ci_high = row.percent_of_limit = NAN;
     row.samples = 0;
     row.status = "skipped";
     row.reason = "no second node";
-    row.disturbed = NULL;
-    char *line = printed((struct row_table){.begun = true}, &row, 1, false);
-    assert_null(strpbrk(line + strcspn(line, "\n") + 6, "0123456789%"));
+    char *line = printed((struct row_table){.line = 240}, &row, 1, false);
+    char *begin = strchr(line, '\n') + 1;
+    assert_null(strpbrk(strstr(begin, "peer access"), "0123456789%"));
     assert_null(strstr(line, "nan"));
-    says(line, "# skipped: no second node\n4096 | skipped");
+    says(line, "4096|skipped, simulated\n# no second node\n");
 }
 
-/* What is aside is told above, and again where it changes, alone; size is as wide as its values. */
-TEST(test_what_is_aside_is_told_where_it_changes)
+/* Metrics of a point are columns of one line, and the mean of one is told at the end. */
+TEST(test_a_line_for_each_point)
 {
-    struct row rows[5];
+    struct row rows[3];
+    char *text = NULL;
+    size_t len;
+    FILE *out = open_memstream(&text, &len);
+    struct row_table table = {.line = 100, .average = "busbw"};
 
-    for (size_t i = 0; i < 5; i++)
+    for (size_t point = 0; point < 2; point++) {
+        for (size_t i = 0; i < 3; i++) {
+            rows[i] = full();
+            rows[i].params[0] = point ? "8192" : "4096";
+            rows[i].metric = (const char *[]){"time", "algbw", "busbw"}[i];
+            rows[i].unit = i ? "GB/s" : "us";
+            rows[i].value = i == 2 ? point ? 20 : 10 : 1500;
+            row_table_add(&table, &rows[i]);
+        }
+        row_table_point(out, &table);
+    }
+    row_table_end(out, &table);
+    fclose(out);
+    says(text, "time|algbw|busbw|wrong\n|4096|1.50 ms|1500|10.0| 0  noisy|\n|8192|20.0|\n# average "
+               "busbw 15.0 GB/s|2 cases|2 noisy|26 invol");
+}
+
+/* What stands above the lines is told again only where it changes. */
+TEST(test_context_is_told_where_it_changes)
+{
+    struct row rows[3];
+
+    for (size_t i = 0; i < 3; i++)
         rows[i] = full();
-    rows[2].params[2] = rows[3].params[2] = "the host";
-    rows[3].params[1] = "";
-    rows[4].params[1] = "copy";
-    rows[4].params[2] = NULL;
-    char *text = printed((struct row_table){.aside = {true, true, true}}, rows, 5, false);
-    size_t told = 0;
-    for (const char *at = text; (at = strstr(at, "# ")) != NULL; at++)
-        told++;
-    assert_int_equal(told, 4);
-    says(text, "# size 4096, kernel triad, path peer access\n|\n# path the host\n|"
-               "\n# size 4096, path the host\n|" /* a kernel no more: what is left is told */
-               "\n# size 4096, kernel copy\n");
-    says(printed((struct row_table){.aside = {false, true, true}, .width = {12}}, rows, 1, false),
-         "# kernel triad, path peer access\nsize         metric ");
+    rows[2].params[2] = "the host";
+    char *text = printed((struct row_table){.line = 100, .place = {0, ROW_DETAIL, ROW_CONTEXT}},
+                         rows, 3, false);
+    assert_null(strstr(text, "triad"));
+    says(text, "# path peer access\n# size|\n|4096|4096|\n# path the host\n|4096");
+    says(printed((struct row_table){.line = 100, .verbose = true, .place = {0, ROW_DETAIL}}, rows,
+                 1, false),
+         "4096|\n    kernel triad\n");
 }
 
 /* Skipped three times for one reason, for another, measured, and skipped for that again, twice. */
@@ -114,16 +144,12 @@ TEST(test_why_rows_are_skipped_is_told_once)
 
     for (size_t i = 0; i < 8; i++) {
         rows[i] = full();
-        rows[i].n_params = 2;
-        rows[i].disturbed = NULL;
         rows[i].status = i == 4 ? "ok" : "skipped";
-        rows[i].reason = i < 3 ? "no GPU" : i == 4 ? "a remark" : "no driver";
-        rows[i].params[1] = i < 6 ? "triad" : "copy";
+        rows[i].reason = i < 3 ? "no GPU" : i == 4 ? "set X=1" : "no driver";
     }
-    says(printed((struct row_table){.begun = true, .line = 120, .aside = {false, true}}, rows, 8,
-                 true),
-         "# kernel triad|# skipped: no GPU|skipped|# and 2 more|# skipped: no driver|skipped|"
-         " ok: a remark|# skipped: no driver|skipped|# kernel copy|skipped|# and 1 more");
+    says(printed((struct row_table){.line = 120}, rows, 8, true),
+         "skipped|# no GPU\n# and 2 more|skipped|# no driver\n|# set X=1\n|skipped|# no driver\n# "
+         "and 2 more|# 8 cases: 7 skipped");
 }
 
 TEST(test_sizes_have_binary_units)
@@ -137,7 +163,7 @@ TEST(test_sizes_have_binary_units)
         rows[i].params[0] = (const char *[]){"4096", "1610612736", "all"}[i];
     }
     says(printed(table, rows, 3, false),
-         "size    kernel    |\n4 KiB   triad     |\n1.5 GiB triad     |\nall     triad     ");
+         "size    kernel|\n  4 KiB   triad|\n  1.5 GiB triad|\n  all ");
 }
 
 static size_t longest_line(const char *text)
@@ -150,36 +176,58 @@ static size_t longest_line(const char *text)
     return most;
 }
 
-/* What has no room goes under the row, by name, first a column in which nothing is said; every figure is still there. */
+/* What has no room leaves the line: the interval first, parameters last, which go under it. An
+ * origin that is no measurement always shows. */
 TEST(test_lines_fit)
 {
-    static const char *const kept[] = {"4096 ",   "triad", "peer access", "123.456 ", "GB/s",
-                                       "-19.81%", ">999%", " 57 ",        "88.2%"};
-    static const size_t lines[] = {240, 0, 80}; /* 0: no terminal, 100 */
+    static const size_t lines[] = {240, 0, 80, 60}; /* 0: no terminal, 100 */
     struct row row = full();
 
-    for (size_t i = 0; i < 3; i++) {
-        char *text = printed((struct row_table){.line = lines[i]}, &row, 1, false);
+    row.reason = NULL;
+    for (size_t i = 0; i < 4; i++) {
+        char *text =
+            printed((struct row_table){.line = lines[i], .width = {0, 0, 11}}, &row, 1, true);
 
-        for (size_t k = 0; k < sizeof(kept) / sizeof(kept[0]); k++)
-            assert_says(text, kept[k]);
         assert_true(longest_line(text) <= (lines[i] ? lines[i] : 100));
-        assert_int_equal(strstr(text, "\n    kernel triad, path peer access\n") != NULL, i == 2);
-        says(text, i ? "\n    interval|[simulated]\n" : " noisy: interval|[simulated]\n");
+        assert_int_equal(strstr(text, ">999 %") != NULL, i < 2);
+        assert_int_equal(strstr(text, "\n    kernel triad, path peer access\n") != NULL, i == 3);
+        says(text, "4096|123 GB/s|88 %|  noisy, simulated\n|1 noisy");
     }
-    row.params[0] = NULL;
-    says(printed((struct row_table){.line = 80}, &row, 1, false),
-         "kernel    metric |\ntriad     bandwidth |\n    path peer access\n");
-    row.status = "skipped";
-    row.reason =
-        "no GPU here: the driver's library libcuda.so.1 was not found: install the driver, "
-        "or name a library";
-    row.params[2] = "one two three four five six seven eight nine ten eleven twelve thirteen";
-    char *text =
-        printed((struct row_table){.line = 80, .aside = {true, true, true}}, &row, 1, false);
-    assert_true(longest_line(text) <= 80);
-    says(text,
-         "# kernel triad, path one|\n#   |thirteen\nmetric|\n# skipped: no GPU|\n#   |library\n");
+}
+
+/* Of eight places each has a value to each other; one link is slow, and is named. */
+TEST(test_pairs_are_a_matrix)
+{
+    static const char *const names[] = {"source", "destination"};
+    struct row rows[8 * 8];
+    char places[8][8];
+    size_t n = 0;
+
+    for (int i = 0; i < 8; i++)
+        snprintf(places[i], sizeof(places[i]), "cuda:%d", i);
+    for (int i = 0; i < 8; i++)
+        for (int k = 0; k < 8; k++) {
+            if (i == k)
+                continue;
+            rows[n] = full();
+            rows[n].param_names = names;
+            rows[n].n_params = 2;
+            rows[n].params[0] = places[i];
+            rows[n].params[1] = places[k];
+            rows[n].status = "ok";
+            rows[n].reason = NULL;
+            rows[n++].value = i == 7 && k == 2 ? 27.6 : 55.25;
+        }
+    char *text = printed((struct row_table){.line = 60, .from = "source", .to = "destination"},
+                         rows, n, true);
+    assert_true(longest_line(text) <= 60);
+    size_t printed_lines = 0;
+    for (const char *at = text; (at = strchr(at, '\n')) != NULL; at++)
+        printed_lines++;
+    assert_true(printed_lines <= 14);
+    says(text, "GB/s|simulated\n|0     1     2     3|7 \n  cuda:0    -  55.2|cuda:7 55.2  55.2  "
+               "27.6! 55.2|-"
+               "|56 cases|cuda:7 to cuda:2 27.6 GB/s (50 %");
 }
 
 /* What is above the limit by more than rounding says so. */

@@ -13,6 +13,7 @@
 #include "harness/report/described.h"
 #include "harness/report/facts.h"
 #include "harness/report/show.h"
+#include "harness/report/summary.h"
 
 const char *const view_letters[VIEWS_MAX + 1] = {"A", "B", "C", "D", "E", "F", "G", "H"};
 
@@ -38,18 +39,13 @@ const struct view_state *view_state(const struct pair *pair)
 /* By decision, in the order in which cases are listed. */
 static const struct view_word words[] = {
     [DECISION_WORSE] = {.code = "worse", .text = "worse", .rank = 0},
-    [DECISION_INCONCLUSIVE] = {.code = "undecided", .text = "undecided", .rank = 1},
+    [DECISION_INCONCLUSIVE] = {.code = "inconclusive", .text = "inconclusive", .rank = 1},
     [DECISION_BETTER] = {.code = "better", .text = "better", .rank = 2},
     [DECISION_EQUIVALENT] = {.code = "equivalent", .text = "equivalent", .rank = 3}};
 
-const char *decision_word(enum decision decision)
-{
-    return words[decision].text;
-}
-
 const struct view_word *view_word(const struct pair *pair)
 {
-    static const struct view_word disturbed = {.code = "disturbed", .text = "undecided: disturbed"};
+    static const struct view_word disturbed = {.code = "disturbed", .text = "inconclusive"};
     static const struct view_word likely[] = {
         {.code = "likely-better", .text = "likely better", .likely = true},
         {.code = "likely-worse", .text = "likely worse", .likely = true}};
@@ -126,10 +122,6 @@ static void fill_pipes(struct view *v)
         for (size_t k = 0; k < pipe->n; k++)
             pipe->counts[pipe->pairs[k]->decide.decision]++;
         pipe->counts[DECISION_INCONCLUSIVE] += pipe->n_cases - pipe->n;
-        pipe->n_shown = pipe->n - pipe->counts[DECISION_EQUIVALENT];
-        pipe->n_first = pipe->counts[DECISION_WORSE] > VIEW_FIRST ? pipe->counts[DECISION_WORSE]
-                        : pipe->n_shown < VIEW_FIRST              ? pipe->n_shown
-                                                                  : VIEW_FIRST;
         const struct pair *worst = NULL;
 
         for (size_t k = 0; k < pipe->n; k++) {
@@ -144,6 +136,12 @@ static void fill_pipes(struct view *v)
         }
         pipe->worst = worst;
     }
+    v->listed = pool_alloc(v->pool, n, sizeof(*v->listed));
+    for (size_t i = 0; i < n; i++)
+        if (all[i].state == PAIR_READY && (all[i].decide.decision == DECISION_WORSE ||
+                                           all[i].decide.decision == DECISION_INCONCLUSIVE))
+            v->listed[v->n_listed++] = &all[i];
+    qsort(v->listed, v->n_listed, sizeof(*v->listed), by_loss);
 }
 
 /* What B failed comes first: it makes the run incomplete. */
@@ -478,17 +476,30 @@ struct view_figures view_figures(struct pool *pool, const struct pair *pair)
                 : ""};
 
     if (!isnan(c->low) && !isnan(c->high))
-        f.interval = pool_text(pool, "%s to %s", number(pool, c->low, decimals),
+        f.interval = pool_text(pool, "%s-%s", number(pool, c->low, decimals),
                                number(pool, c->high, decimals));
     f.both = !*f.ratio     ? "no ratio"
              : *f.interval ? pool_text(pool, "%s (%s)", f.ratio, f.interval)
-                           : pool_text(pool, "%s (no interval)", f.ratio);
+                           : pool_text(pool, "%s (no CI)", f.ratio);
     if (c->decision == DECISION_INCONCLUSIVE && c->more_launches)
         f.more = pool_text(pool, "+%zu", c->more_launches);
     return f;
 }
 
 /* ---- All of it ---- */
+
+/* Places behind their like in the newest run of each side: a slow GPU link is no matter of the other side. */
+static void find_slow(struct view *v)
+{
+    struct headlines h;
+
+    v->slow_a = v->slow_b = "";
+    if (!v->n_ready)
+        return;
+    headlines_make(&v->p->report, &h);
+    v->slow_a = summary_slow(&v->p->report, &h, v->p->n_a - 1);
+    v->slow_b = summary_slow(&v->p->report, &h, v->p->report.n_runs - 1);
+}
 
 static bool failed_a(const struct pair *pair)
 {
@@ -513,6 +524,7 @@ void view_make(struct pairs *p, const struct reference *reference, struct view *
     for (size_t i = 0; i < p->n; i++) {
         const struct pair *pair = &p->all[i];
 
+        v->n_extra += pair->state == PAIR_LOST_A;
         v->n_lacking += pair->state == PAIR_REFUSED || (pair->state == PAIR_LOST_B && lacks(pair));
         v->n_taken += pair->state == PAIR_TAKEN;
     }
@@ -522,5 +534,6 @@ void view_make(struct pairs *p, const struct reference *reference, struct view *
     v->incomplete = view_count(v, failed_a, &first) || v->n_failed_b || v->n_lacking ||
                     v->n_thinned || v->n_unfinished;
     find_margin(v);
+    find_slow(v);
     words_make(v);
 }

@@ -68,9 +68,6 @@ struct view_pipe {
     size_t n_cases; /* n, and those that were left out for steal: they are inconclusive */
     size_t counts[VIEW_DECISIONS]; /* of n_cases, by enum decision */
     const struct pair *worst; /* the lowest ratio, of those worse where any is; NULL: no ratio */
-    const char **causes;      /* differences of the machines that may weigh on it, where it has
-                                    a case that is worse or better */
-    size_t n_causes;
 };
 
 /* Cases that were not compared, for one reason. */
@@ -121,6 +118,10 @@ struct view {
 
 /* reference: that A is; NULL: it is none. v->versus is NULL, and the caller's to set. */
 void view_make(struct pairs *p, const struct reference *reference, struct view *v);
+
+/* May the difference explain that cases of the component are worse, or better? */
+bool view_explains(const struct view *v, const struct machine_difference *d,
+                   const struct view_pipe *pipe);
 
 /* How many cases are so, and the first of them; NULL. */
 typedef bool view_is_fn(const struct pair *pair);

@@ -212,8 +212,7 @@ static size_t count_values(const struct named *g, size_t param)
     return n;
 }
 
-static void name_group(struct pool *pool, const struct named *g, const struct variety *t,
-                       bool with_metric)
+static void name_group(struct pool *pool, const struct named *g, const struct variety *t)
 {
     const struct report_bench *b = g->all[0]->bench;
     uint64_t *sums = pool_alloc(pool, g->n, sizeof(*sums));
@@ -236,8 +235,29 @@ static void name_group(struct pool *pool, const struct named *g, const struct va
             if (g->kept[k] && *c->asked[k])
                 text = show_joined(pool, text,
                                    param_text(pool, b, k, c->asked[k], is_ambiguous(b, c, k, t)));
-        text = pool_join(pool, b->name, " ", text);
-        g->all[i]->name = pool_join(pool, text, ": ", with_metric ? c->metric : "");
+        if (*text) /* else the label says what the one case is */
+            g->all[i]->name = pool_join(pool, b->name, " ", text);
+    }
+}
+
+static int compare_names(const void *x, const void *y)
+{
+    const struct pair *a = *(struct pair *const *)x, *b = *(struct pair *const *)y;
+
+    return strcmp(a->name, b->name);
+}
+
+/* Of those that are called alike, the metric as well. */
+static void add_metrics(struct pool *pool, struct pair **all, size_t n)
+{
+    qsort(all, n, sizeof(*all), compare_names);
+    for (size_t i = 0, end; i < n; i = end) {
+        const char *name = all[i]->name;
+
+        for (end = i + 1; end < n && !strcmp(all[end]->name, name); end++)
+            ;
+        for (size_t k = i; k < end && end > i + 1; k++)
+            all[k]->name = pool_join(pool, name, ": ", all[k]->c->metric);
     }
 }
 
@@ -267,16 +287,16 @@ static void pairs_name(struct pairs *p)
     /* Pairs of a benchmark stand together. */
     for (size_t begin = 0, end; begin < n_all; begin = end) {
         struct variety *metrics = list_varieties(pool, all[begin]->bench, &n);
-        bool several = false;
 
         for (end = begin; end < n_all && all[end]->bench == all[begin]->bench; end++)
-            several = several || strcmp(all[end]->c->metric, all[begin]->c->metric) != 0;
+            ;
         for (size_t i = 0; i < n; i++) {
             struct named g = group_of(pool, &all[begin], end - begin, metrics[i].metric);
 
             if (g.n)
-                name_group(pool, &g, &metrics[i], several);
+                name_group(pool, &g, &metrics[i]);
         }
+        add_metrics(pool, &all[begin], end - begin);
     }
 }
 

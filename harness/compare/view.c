@@ -286,16 +286,6 @@ static void fill_left(struct view *v)
         v->left[i].advice = advice_of(v, v->left[i].pairs[0]);
 }
 
-/* A cause stands next to the loss: what weighs on every pipe is said once, for all of them. */
-static bool has_finding(struct exam *x, const struct exam_result *finding)
-{
-    for (const struct exam_result *r = exam_results(x); r; r = r->next)
-        if (r->state == EXAM_FOUND && r->check == finding->check &&
-            !strcmp(r->subject, finding->subject))
-            return true;
-    return false;
-}
-
 /* Does a case that is worse or better go over a network? Where no path is told it may. */
 static bool is_on_network(const struct view *v, const struct view_pipe *pipe)
 {
@@ -320,49 +310,13 @@ static bool is_on_network(const struct view *v, const struct view_pipe *pipe)
     return false;
 }
 
-/* What plumb doctor finds on the machine of one side alone, and can explain the component. */
-static void add_findings(struct view *v, struct view_pipe *pipe, size_t room, bool of_b)
+/* What one side cannot tell may be the same on both: it explains nothing. */
+bool view_explains(const struct view *v, const struct machine_difference *d,
+                   const struct view_pipe *pipe)
 {
-    struct exam *x = report_exam(&v->p->report, of_b ? v->p->n_a : 0),
-                *other = report_exam(&v->p->report, of_b ? 0 : v->p->n_a);
-
-    for (const struct exam_result *r = x && other ? exam_results(x) : NULL; r; r = r->next) {
-        const char *area = "";
-
-        exam_find(r->check->id, &area);
-        bool network = !strcmp(area, "network") || !strcmp(area, "rdma");
-        if (r->state == EXAM_FOUND && !exam_repeats(x, r) && pipe->n_causes < room &&
-            exam_explains(x, r, pipe->name) && !has_finding(other, r) &&
-            (!network || is_on_network(v, pipe)))
-            pipe->causes[pipe->n_causes++] =
-                pool_text(v->pool, "found in %s alone: %s", of_b ? "B" : "A", exam_sentence(x, r));
-    }
-}
-
-#define FINDINGS_MAX 6 /* of a component, of both sides */
-
-static void fill_causes(struct view *v)
-{
-    for (size_t i = 0; i < v->n_pipes; i++) {
-        struct view_pipe *pipe = &v->pipes[i];
-
-        if (!pipe->counts[DECISION_WORSE] && !pipe->counts[DECISION_BETTER])
-            continue;
-        size_t room = v->n_differences + FINDINGS_MAX;
-
-        pipe->causes = pool_alloc(v->pool, room, sizeof(*pipe->causes));
-        for (size_t k = 0; k < v->n_differences; k++) {
-            const struct machine_difference *d = &v->differences[k];
-
-            /* what one side could not tell may be the same on both: it explains nothing */
-            if (*d->a && *d->b && words_has_pipe(d->pipes, pipe->name) &&
-                (strcmp(d->pipes, ON_NETWORK) != 0 || is_on_network(v, pipe)))
-                pipe->causes[pipe->n_causes++] =
-                    pool_text(v->pool, "%s: %s against %s", d->what, d->a, d->b);
-        }
-        add_findings(v, pipe, room, true);
-        add_findings(v, pipe, room, false);
-    }
+    return *d->a && *d->b && (pipe->counts[DECISION_WORSE] || pipe->counts[DECISION_BETTER]) &&
+           words_has_pipe(d->pipes, pipe->name) &&
+           (strcmp(d->pipes, ON_NETWORK) != 0 || is_on_network(v, pipe));
 }
 
 static void find_margin(struct view *v)
@@ -519,7 +473,6 @@ void view_make(struct pairs *p, const struct reference *reference, struct view *
     fill_pipes(v);
     fill_left(v);
     v->n_differences = pairs_machine_differences(p, &v->differences);
-    fill_causes(v);
     v->state = pairs_unfinished(p, &v->n_unfinished);
     for (size_t i = 0; i < p->n; i++) {
         const struct pair *pair = &p->all[i];

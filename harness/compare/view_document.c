@@ -2,6 +2,7 @@
 /* A comparison as a document, for a terminal, a page and Markdown: see compare.h. */
 #include <errno.h>
 #include <math.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "core/program.h"
@@ -107,7 +108,7 @@ static void add_components(const struct composing *m)
         {"component", COLUMN_STAYS, false}, {"cases", COLUMN_STAYS, true},
         {"better", COLUMN_STAYS, true},     {"equivalent", COLUMN_STAYS, true},
         {"worse", COLUMN_STAYS, true},      {"inconclusive", COLUMN_STAYS, true},
-        {"worst", COLUMN_GOES_LAST, true},  {"case", COLUMN_GOES_LAST, false}};
+        {"lowest", COLUMN_GOES_LAST, true}, {"worst case", COLUMN_GOES_LAST, false}};
     static const enum decision order[] = {DECISION_BETTER, DECISION_EQUIVALENT, DECISION_WORSE,
                                           DECISION_INCONCLUSIVE};
     const struct view *v = m->v;
@@ -184,16 +185,16 @@ static const char *caution(const struct pair *pair)
     return "";
 }
 
-/* Both in the unit that suits A's. */
+/* In the unit that suits A's, which stands at B's. */
 static struct cell value_cell(const struct composing *m, double value, double like,
-                              const char *unit)
+                              const char *unit, bool with_unit)
 {
     struct show_scale scale = show_scale(m->pool, like, unit);
 
-    return cell_text(
-        isfinite(value)
-            ? pool_text(m->pool, "%s %s", show_short(m->pool, value * scale.factor), scale.unit)
-            : "");
+    return cell_text(isfinite(value)
+                         ? pool_text(m->pool, "%s%s%s", show_short(m->pool, value * scale.factor),
+                                     with_unit ? " " : "", with_unit ? scale.unit : "")
+                         : "");
 }
 
 static void add_case(const struct composing *m, struct document_table *t, const struct pair *pair)
@@ -206,8 +207,8 @@ static void add_case(const struct composing *m, struct document_table *t, const 
     row[NAME] = cell_text(c->judged_by == DECIDE_BY_SUSTAINED
                               ? pool_text(m->pool, "%s, sustained", pair->name)
                               : pair->name);
-    row[VALUE_A] = value_cell(m, a, a, pair->c->unit);
-    row[VALUE_B] = value_cell(m, b, isfinite(a) ? a : b, pair->c->unit);
+    row[VALUE_A] = value_cell(m, a, a, pair->c->unit, false);
+    row[VALUE_B] = value_cell(m, b, isfinite(a) ? a : b, pair->c->unit, true);
     row[RATIO] = cell_text(*f.ratio ? f.ratio : "no ratio");
     row[INTERVAL] = cell_text(f.interval);
     row[WORD] = cell_word(f.verdict, tone_of(c->decision));
@@ -352,62 +353,6 @@ static void add_forest(const struct composing *m, const struct view_pipe *pipe)
 
 /* ---- what differs, and what it may explain */
 
-/* Has an earlier component this cause, too? Then it is listed there. */
-static bool is_listed(const struct view *v, size_t pipe, const char *cause)
-{
-    for (size_t i = 0; i < pipe; i++)
-        for (size_t k = 0; k < v->pipes[i].n_causes; k++)
-            if (!strcmp(v->pipes[i].causes[k], cause))
-                return true;
-    return false;
-}
-
-static const char *pipes_with(const struct composing *m, size_t first, const char *cause)
-{
-    const struct view *v = m->v;
-    const char **names = pool_alloc(m->pool, v->n_pipes, sizeof(*names));
-    size_t n = 0;
-
-    for (size_t i = first; i < v->n_pipes; i++)
-        for (size_t k = 0; k < v->pipes[i].n_causes; k++)
-            if (!strcmp(v->pipes[i].causes[k], cause))
-                names[n++] = v->pipes[i].name;
-    return pool_list(m->pool, names, n, VIEW_NAMES, ", ");
-}
-
-static void add_causes(const struct composing *m)
-{
-    const struct view *v = m->v;
-
-    for (size_t i = 0; i < v->n_pipes; i++)
-        if (v->pipes[i].counts[DECISION_WORSE] || v->pipes[i].counts[DECISION_BETTER]) {
-            /* What the rows of a case tell of both sides: another kernel of a library, another
-             * instruction set. */
-            const struct view_pipe *pipe = &v->pipes[i];
-            for (size_t j = 0; j < pipe->n; j++) {
-                const char *differs = pipe->pairs[j]->differs;
-                size_t n = 0;
-                bool listed = !*differs;
-
-                for (size_t k = 0; k < pipe->n; k++) {
-                    bool same = !strcmp(pipe->pairs[k]->differs, differs);
-
-                    listed = listed || (same && k < j);
-                    n += same;
-                }
-                if (!listed)
-                    document_item(m->d, pool_text(m->pool, "%s differs in %zu of %zu cases: %s",
-                                                  pipe->name, n, pipe->n, differs));
-            }
-        }
-    for (size_t i = 0; i < v->n_pipes; i++)
-        for (size_t k = 0; k < v->pipes[i].n_causes; k++)
-            if (!is_listed(v, i, v->pipes[i].causes[k]))
-                document_item(m->d, pool_text(m->pool, "possible cause in %s: %s",
-                                              pipes_with(m, i, v->pipes[i].causes[k]),
-                                              v->pipes[i].causes[k]));
-}
-
 /* "kernel 6.1 / 6.5"; of what is long the name. */
 static const char *brief(struct pool *pool, const struct machine_difference *d)
 {
@@ -420,12 +365,10 @@ static const char *brief(struct pool *pool, const struct machine_difference *d)
 static const char *explained_by(const struct composing *m, const struct machine_difference *d)
 {
     struct show_list names = {.pool = m->pool, .max = VIEW_NAMES};
-    const char *cause = pool_text(m->pool, "%s: %s against %s", d->what, d->a, d->b);
 
     for (size_t i = 0; i < m->v->n_pipes; i++)
-        for (size_t k = 0; k < m->v->pipes[i].n_causes; k++)
-            if (!strcmp(m->v->pipes[i].causes[k], cause))
-                show_list_add(&names, m->v->pipes[i].name);
+        if (view_explains(m->v, d, &m->v->pipes[i]))
+            show_list_add(&names, m->v->pipes[i].name);
     return show_list_text(&names);
 }
 
@@ -433,7 +376,8 @@ static const char *explained_by(const struct composing *m, const struct machine_
 static void add_differs(const struct composing *m)
 {
     const struct view *v = m->v;
-    struct show_list all = {.pool = m->pool, .max = DIFFERS_MAX, .parts = "; "};
+    size_t most = shows_all(m) ? v->n_pipes + v->n_differences : DIFFERS_MAX;
+    struct show_list all = {.pool = m->pool, .max = most, .parts = "; "};
 
     for (size_t i = 0; i < v->n_pipes; i++) {
         const struct view_pipe *pipe = &v->pipes[i];
@@ -444,7 +388,7 @@ static void add_differs(const struct composing *m)
         if (*chosen && strlen(chosen) < 2 * VALUE_MAX)
             show_list_add(&all, pool_text(m->pool, "%s (%s)", chosen, pipe->name));
     }
-    for (int explains = 1; explains >= 0; explains--)
+    for (int explains = 1; explains >= shows_all(m); explains--) /* the table has the others */
         for (size_t i = 0; i < v->n_differences; i++) {
             const char *pipes = explained_by(m, &v->differences[i]);
 
@@ -711,7 +655,7 @@ static size_t add_cases_beside(const struct composing *m, struct document *d, bo
                                            : pool_text(m->pool, "%s %s", f.ratio, f.verdict));
             if (pair->state == PAIR_READY)
                 row[1] = value_cell(m, decide_value_a(&pair->decide), decide_value_a(&pair->decide),
-                                    pair->c->unit);
+                                    pair->c->unit, true);
         }
     return n;
 }
@@ -761,8 +705,7 @@ static struct document *document_of(struct view *views, size_t n, enum view_for 
         return m.d;
     }
     add_answers(&m);
-    if (!shows_all(&m))
-        add_differs(&m);
+    add_differs(&m);
     add_components(&m);
     for (size_t i = 0; i < views->n_pipes && reader == VIEW_PAGE; i++)
         if (views->pipes[i].counts[DECISION_EQUIVALENT] < views->pipes[i].n)
@@ -773,10 +716,8 @@ static struct document *document_of(struct view *views, size_t n, enum view_for 
         add_listed_cases(&m);
     for (size_t i = 0; i < views->n_obstacles; i++)
         document_item(m.d, views->obstacles[i]);
-    if (shows_all(&m)) {
-        add_causes(&m);
+    if (shows_all(&m))
         add_differences(&m);
-    }
     add_left(&m);
     add_explanation(&m);
     add_answer(&m, "Next", views->next);

@@ -216,8 +216,12 @@ static const char *opening_text(struct pool *pool, const struct trends *t)
     if (t->n_short == t->n && !t->n_missing)
         return pool_text(pool, "inconclusive: %s, and at least %d are needed to find a change",
                          show_count(pool, most, "run"), CHANGE_FIRST + CHANGE_SHORT);
-    const char *rest =
-        pool_text(pool, "%zu of %s unchanged", t->n_quiet, show_count(pool, t->n, "case"));
+    size_t others = t->n - n;
+    const char *count = show_count(pool, others, n ? "other case" : "case");
+    const char *rest = !others ? ""
+                       : t->n_quiet == others
+                           ? pool_text(pool, "%s unchanged", count)
+                           : pool_text(pool, "%zu of %s unchanged", t->n_quiet, count);
 
     qsort(changed, n, sizeof(*changed), by_size);
     for (size_t i = 0; i < n; i++) {
@@ -332,7 +336,7 @@ static void add_summary(struct document *d, const struct trends *t, bool all)
     struct pool *pool = &t->history->pool;
     const char *remarks[TRENDS_REMARKS];
     const char *text =
-        pool_text(pool, "%s, %.10s to %.10s%s", show_count(pool, t->n_runs, "run"), t->first,
+        pool_text(pool, "over %s, %.10s to %.10s%s", show_count(pool, t->n_runs, "run"), t->first,
                   t->last, t->n_quiet && !all ? " (--all shows unchanged cases)" : "");
     size_t n = trends_remarks(t, remarks);
 

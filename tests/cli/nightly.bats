@@ -82,8 +82,9 @@ night() {
     night 0 n3 --fact host.kernel=6.5
     [ -z "$output" ]
     night 1 n4 --shift '*triad 1073741824 *=0.8'
-    [[ "$output" == 'REGRESSION '*'memory triad, 1 GiB '*'changed '*'kernel '*'next '*'plumb run '*'plumb check '*' --accept '* ]]
     [ "${#lines[@]}" -le 10 ]
+    output=$(tr -s ' \n' ' ' <<< "$output")
+    [[ "$output" == 'REGRESSION '*'memory triad, 1 GiB '*'changed '*'kernel '*'next '*'plumb run '*'plumb check '*' --accept '* ]]
     night 1 n5 --shift '*triad 1073741824 *=0.8'
     [[ "$output" == *'since '*' 2026-01-02T03:04:00Z '*' 2 '* ]]
     night 0 n6

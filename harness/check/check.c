@@ -219,9 +219,7 @@ static const struct opt check_table[] = {
             "again. With --accept: the cases that are accepted. Not with --update-baseline, "
             "which adds whole runs"),
      .flags = OPT_AGAIN},
-    {OPTION(
-         "all", OPT_FLAG, all, NULL,
-         "also every case, what differs from the baseline, and what is known beside the verdict"),
+    {OPTION("all", OPT_FLAG, all, NULL, "also every case, and what is known beside the verdict"),
      .letter = 'a'},
     {OPTION("junit", OPT_STRING, junit, "FILE", "write JUnit XML, with a test for each case")},
     {OPTION("markdown", OPT_STRING, markdown, "FILE",

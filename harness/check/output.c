@@ -131,23 +131,6 @@ static struct document *document_of(const struct check_result *r, bool headed)
     if (!r->all)
         return d;
     add_cases(d, g, true);
-    static const struct document_column columns[] = {
-        {"Machine, program and suite", COLUMN_STAYS, false},
-        {"Baseline", COLUMN_STAYS, false},
-        {"Run", COLUMN_STAYS, false}};
-
-    if (r->n_differences) {
-        struct document_table *t = document_table(d, columns, sizeof(columns) / sizeof(*columns));
-
-        for (size_t i = 0; i < r->n_differences; i++) {
-            const struct machine_difference *of = &r->differences[i];
-            struct cell *cells = document_row(t);
-
-            cells[0] = cell_text(of->what);
-            cells[1] = cell_text(words_side(of->a));
-            cells[2] = cell_text(words_side(of->b));
-        }
-    }
     for (size_t i = 0; i < g->n; i++)
         n += !is_listed(g->cases[i].state);
     if (n) {
@@ -174,10 +157,6 @@ int output_markdown(FILE *out, const struct check_result *r)
 
 /* ---- The verdict as workflow commands of GitHub Actions ---- */
 
-/* GitHub shows ten of each kind a step; the others are for what holds over all. */
-#define ERRORS_MAX  9
-#define NOTICES_MAX 7
-
 /* A newline would end the command, and what follows it could be one of its own. */
 void github_data(FILE *out, const char *text, bool property)
 {
@@ -195,32 +174,13 @@ void github_data(FILE *out, const char *text, bool property)
     }
 }
 
-static void command(FILE *out, const char *kind, const char *title, const char *label,
-                    const char *text)
+static void command(FILE *out, const char *kind, const struct check_fact *fact)
 {
-    fprintf(out, "::%s title=", kind);
-    github_data(out, title, true);
-    fputs("::", out);
-    if (*label) {
-        github_data(out, label, false);
-        fputs(": ", out);
-    }
-    github_data(out, text, false);
+    fprintf(out, "::%s title=plumb check::", kind);
+    github_data(out, fact->label, false);
+    fputs(": ", out);
+    github_data(out, fact->text, false);
     fputc('\n', out);
-}
-
-static void print_kind(FILE *out, const struct gate *g, const char *kind)
-{
-    size_t n = 0, most = strcmp(kind, "notice") ? ERRORS_MAX : NOTICES_MAX;
-
-    for (size_t i = 0; i < g->n; i++) {
-        const struct gate_case *c = &g->cases[i];
-        const char *of = needs_action(c->state) ? "error" : c->state == GATE_BETTER ? "notice" : "";
-
-        if (!strcmp(of, kind) && n++ < most)
-            command(out, kind, gate_state_name(c->state), c->pair->label,
-                    words_whole(&g->p->report.pool, c));
-    }
 }
 
 int output_github(FILE *out, const struct check_result *r)
@@ -234,14 +194,9 @@ int output_github(FILE *out, const struct check_result *r)
     size_t n = check_facts(r, facts);
     bool settled = r->accepted && !r->exit, good = r->gate.verdict == GATE_PASSED && !settled;
 
-    if (r->all) {
-        print_kind(out, &r->gate, "error");
-        print_kind(out, &r->gate, "notice");
-    }
     for (size_t i = 0; i < n; i++)
         if (!i || (!facts[i].more && (r->all || !good)))
-            command(out, i || settled ? "notice" : kinds[r->gate.verdict], "plumb check",
-                    facts[i].label, facts[i].text);
+            command(out, i || settled ? "notice" : kinds[r->gate.verdict], &facts[i]);
     return ferror(out) ? -EIO : 0;
 }
 

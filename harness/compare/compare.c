@@ -139,7 +139,7 @@ static const struct opt compare_table[] = {
             "only cases whose key or label match (* ? [..] as in a shell); may be given again"),
      .flags = OPT_AGAIN},
     {OPTION("all", OPT_FLAG, all, NULL,
-            "also the other cases, the machines' differences, and how to read it"),
+            "also the other cases, and all differences of the machines"),
      .letter = 'a'},
     {OPTION("html", OPT_STRING, html, "FILE", "write the same as one page, with all cases")},
     {OPTION("markdown", OPT_STRING, markdown, "FILE",

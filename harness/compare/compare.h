@@ -156,7 +156,7 @@ const char *view_percent(struct pool *pool, double share); /* 0.05: "5 %" */
 
 /* ---- Writers ---- */
 
-/* Of one comparison, or of n side by side. all: the equivalent cases, too, and how to read it. 0 or
+/* Of one comparison, or of n side by side. all: the other cases, too. 0 or
  * -EIO; so the others. */
 int view_print_text(FILE *out, struct view *views, size_t n, bool all);
 int view_print_markdown(FILE *out, struct view *views, size_t n);

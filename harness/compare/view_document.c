@@ -21,10 +21,9 @@
 #define VALUE_MAX   40 /* bytes of a side of such a difference */
 
 enum view_for {
-    VIEW_TERMINAL, /* what is worse or inconclusive */
-    VIEW_ALL,      /* all of it, and how to read it */
-    VIEW_PAGE,     /* all of it, the others folded */
-    VIEW_COMMENT   /* as a terminal: a comment on GitHub ends at 64 KiB */
+    VIEW_BRIEF, /* what is worse or inconclusive: a terminal, a comment */
+    VIEW_ALL,
+    VIEW_PAGE /* all, with charts */
 };
 
 /* A document in the making. */
@@ -38,7 +37,7 @@ struct composing {
 
 static bool shows_all(const struct composing *m)
 {
-    return m->reader == VIEW_ALL || m->reader == VIEW_PAGE;
+    return m->reader != VIEW_BRIEF;
 }
 
 static enum tone tone_of(enum decision decision)
@@ -53,28 +52,6 @@ static void add_answer(const struct composing *m, const char *label, const char 
 }
 
 /* ---- the answers */
-
-/* "a slowdown is proven in 4 equivalent cases, at most 3.3 % in 'triad'": the margin is wider. */
-static const char *within_text(const struct composing *m)
-{
-    const struct pair *most = NULL;
-    size_t n = 0;
-
-    for (size_t i = 0; i < m->v->p->n; i++) {
-        const struct pair *pair = &m->v->p->all[i];
-        const struct decide_case *c = &pair->decide;
-
-        if (pair->state != PAIR_READY || c->decision != DECISION_EQUIVALENT || !c->proven ||
-            !(c->ratio < 1))
-            continue;
-        most = !most || c->ratio < most->decide.ratio ? pair : most;
-        n++;
-    }
-    return n ? pool_text(m->pool, "a slowdown is proven in %s, at most %s in '%s'",
-                         text_count(n, "equivalent case").text,
-                         document_percent(m->pool, 100 * (1 - most->decide.ratio)), most->name)
-             : "";
-}
 
 static void add_answers(const struct composing *m)
 {
@@ -94,8 +71,6 @@ static void add_answers(const struct composing *m)
     if (shows_all(m))
         add_answer(m, "Rests on", v->basis);
     add_answer(m, "Detects", v->detects);
-    if (shows_all(m))
-        add_answer(m, "In margin", within_text(m));
     for (size_t i = 0; i < v->n_remarks; i++)
         add_answer(m, "Note", v->remarks[i]);
 }
@@ -510,28 +485,6 @@ static void add_left(const struct composing *m)
                                       text_count(n, "case").text));
 }
 
-static void add_explanation(const struct composing *m)
-{
-    static const struct document_term terms[] = {
-        {"ratio", "B / A, or A / B where lower is better, as for times: below 1, B is slower. Its "
-                  "95 % CI is beside it."},
-        {"equivalent", "the whole CI lies within the margin."},
-        {"worse, better", "a difference is proven over the whole suite, and is not within the "
-                          "margin."},
-        {"likely worse, likely better",
-         "the whole CI is past the margin. Over the whole suite, the "
-         "difference is not proven yet."},
-        {"inconclusive", "none of these. It does not mean alike."},
-        {"more repetitions", "further ones a side that would decide, if nothing else changes."},
-        {"detects", "the smallest slowdown that this data names worse, 19 times in 20."},
-        {"disturbed", "mean of steal, quota and throttling over the repetitions of a case."}};
-
-    if (m->reader == VIEW_TERMINAL || !m->v->n_ready)
-        return;
-    struct document *fold = document_fold(m->d, "How to read it");
-    document_terms(fold, terms, sizeof(terms) / sizeof(*terms));
-}
-
 /* ---- Three runs and more side by side: each against the first ---- */
 
 /* "against n1: n7 slower; n2 and n3 equivalent" */
@@ -719,7 +672,6 @@ static struct document *document_of(struct view *views, size_t n, enum view_for 
     if (shows_all(&m))
         add_differences(&m);
     add_left(&m);
-    add_explanation(&m);
     add_answer(&m, "Next", views->next);
     return m.d;
 }
@@ -731,7 +683,7 @@ int view_print_text(FILE *out, struct view *views, size_t n, bool all)
     struct document_terminal terminal = document_terminal_of(out);
 
     terminal.folds = all;
-    return document_write_terminal(document_of(views, n, all ? VIEW_ALL : VIEW_TERMINAL), &terminal,
+    return document_write_terminal(document_of(views, n, all ? VIEW_ALL : VIEW_BRIEF), &terminal,
                                    out);
 }
 
@@ -753,7 +705,7 @@ int view_print_markdown(FILE *out, struct view *views, size_t n)
     document_heading(head, 2, title_of(views, n), "");
     document_write_markdown(head, out);
     fputc('\n', out);
-    return document_write_markdown(document_of(views, n, VIEW_COMMENT), out);
+    return document_write_markdown(document_of(views, n, VIEW_BRIEF), out);
 }
 
 int view_print_html_section(FILE *out, struct view *v)

@@ -363,11 +363,6 @@ static void add_obstacle(struct view *v, const char *text)
     v->obstacles[v->n_obstacles++] = text;
 }
 
-static bool is_likely(const struct pair *pair)
-{
-    return pair->state == PAIR_READY && view_word(pair)->likely;
-}
-
 static bool is_explained(const struct pair *pair)
 {
     return pair->explained;
@@ -399,12 +394,6 @@ static void find_obstacles(struct view *v)
                                   "%s inconclusive: left out by --steal. Measure again on a quiet "
                                   "machine, or compare without --steal",
                                   text_count(v->n_taken, "case").text));
-    if ((n = view_count(v, is_likely, &first)))
-        add_obstacle(v, pool_text(v->pool,
-                                  "%s likely differ, not proven: among %s, chance makes one such "
-                                  "interval likely",
-                                  such_as(v, n, first),
-                                  text_count(v->p->overall.n_judged, "case").text));
     if ((n = view_count(v, is_explained, &first)))
         add_obstacle(v,
                      pool_text(v->pool,

@@ -244,7 +244,7 @@ END
     [ "$(grep -cE ' worse( |$)' out)" -ge 40 ]
     awk 'length > 100 { exit 1 }' out
     [ "$(grep -o "data-of='case'>memory triad" page.html | wc -l)" -eq 20 ]
-    [ "$(grep -c '<details' page.html)" -eq 7 ] # a component each, and how to read it
+    [ "$(grep -c '<details' page.html)" -eq 6 ] # a component each
 }
 
 @test "the page holds all it shows, is well formed, and takes texts as texts" {

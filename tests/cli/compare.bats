@@ -32,6 +32,21 @@ END
     [ "$(tally better)" = "1 Memory" ]
 }
 
+@test "of two machines that each win, the sentence says who wins where, the largest first, and what is open" {
+    make_run b --seed 2 --shift 'gemm *=1.4' --shift 'memory *=0.8' --skip 'net *'
+    exits 1 compare a b
+    flat | grep -Eq "^b is faster than a in Matrix core by (39|40|41) % .*; slower in Memory by (19|20|21) % .*; otherwise 20 cases equivalent within 5 % and 8 not compared"
+    ! grep -q "all else" out || return 1
+}
+
+@test "what is slow beside its like within a side stands in the first lines, with its name" {
+    made_by tools/make-cluster.py one
+    made_by tools/make-cluster.py two --seed 2 --slow-host 2
+    compare one two
+    head -n 4 out | grep -q "^Slow in B .*node2"
+    ! grep -q "^Slow in A" out || return 1
+}
+
 @test "the ratio's interval holds what was put in, for what is better when low, too" {
     make_run a --seed 1 --spread 0.002
     make_run b --seed 2 --spread 0.002 --shift 'net * latency=0.8' --shift 'memory *=1.25'

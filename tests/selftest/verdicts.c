@@ -369,7 +369,7 @@ static double promised(const struct cell *cell, enum figure f, size_t b)
         return excepted ? 0 : 80;
     case CALLED:
         return excepted ? 0 : 5;
-    case UNDECIDED:
+    case INCONCLUSIVE:
         return cell->inconclusive[b];
     case EQUIVALENT:
         return cell->equivalent[b];

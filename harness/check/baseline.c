@@ -172,10 +172,11 @@ static void advise(struct baseline_search *f, struct history_db *db, const struc
         b->advice = pool_text(pool, "%zu left out, as " STEAL_WHY "; --steal 100%% leaves none out",
                               n_taken);
     else if (n_earlier)
-        b->advice = pool_text(pool,
-                              "its %zu before this one lost, or are incomplete: plumb check RUN "
-                              "--accept makes one the first of a new reference",
-                              n_earlier);
+        b->advice =
+            pool_text(pool,
+                      "its %zu before this one regressed, or are incomplete: plumb check RUN "
+                      "--accept makes one the first of a new reference",
+                      n_earlier);
     else if (n_later)
         b->advice =
             pool_text(pool,

@@ -119,9 +119,8 @@ static int tell(struct check_command *c, struct check_result *r)
     /* That some cases could not be decided is not why somebody accepts the others. */
     bool left = r->gate.verdict == GATE_LOST || r->gate.verdict == GATE_INCOMPLETE;
 
-    r->exit = r->accepted
-                  ? (r->kept.acceptance.n_keys && left ? gate_exit(r->gate.verdict) : EXIT_GOOD)
-                  : gate_exit(r->gate.verdict);
+    r->exit = r->accepted ? (r->kept.acceptance.n_keys && left ? gate_exit(&r->gate) : EXIT_GOOD)
+                          : gate_exit(&r->gate);
     r->since = check_since(c, &r->gate);
     int unwritten = check_write(c, r);
     if (unwritten)
@@ -177,6 +176,7 @@ static int check_run(struct check_command *c)
                              .history = o->history,
                              .baseline = &b,
                              .margin = o->margin,
+                             .all = o->all,
                              .kept = {.sentence = ""},
                              .since = ""};
     int err = baseline_find(&b, &asked, c->error, sizeof(c->error));
@@ -205,10 +205,12 @@ static const struct opt check_table[] = {
             "history:N: the last N (10) good runs of this host and suite, and the first N"),
      .letter = 'b'},
     {OPTION("margin", OPT_FRACTION, margin, "SHARE",
-            "largest loss that is no regression; default: that of the suite, or else"),
+            "largest slowdown that is no regression; default: that of the suite, or else"),
      .letter = 'm', .def = "2%"},
-    {OPTION("detect", OPT_FRACTION, detect, "SHARE",
-            "exit with 3 if any case could not have shown a loss of this size")},
+    {OPTION(
+        "detect", OPT_FRACTION, detect, "SHARE",
+        "exit with 3 if any case could not have shown a slowdown of this size, or a slowdown is in "
+        "doubt")},
     {OPTION("steal", OPT_FRACTION, steal, "SHARE",
             STEAL_HELP ", of RUN and of the baseline" STEAL_NONE),
      .def = STEAL_DEFAULT},
@@ -217,6 +219,8 @@ static const struct opt check_table[] = {
             "again. With --accept: the cases that are accepted. Not with --update-baseline, "
             "which adds whole runs"),
      .flags = OPT_AGAIN},
+    {OPTION("all", OPT_FLAG, all, NULL, "also every case, and what is known beside the verdict"),
+     .letter = 'a'},
     {OPTION("junit", OPT_STRING, junit, "FILE", "write JUnit XML, with a test for each case")},
     {OPTION("markdown", OPT_STRING, markdown, "FILE",
             "write a summary in Markdown, for a page, a comment or a mail")},
@@ -225,7 +229,7 @@ static const struct opt check_table[] = {
             "print annotations for GitHub Actions, and write the summary of the step")},
     {OPTION("update-baseline", OPT_FLAG, update, NULL,
             "add RUN to the history after the verdict; it is a baseline of later runs if nothing "
-            "in it lost, is likely to have lost, failed or is missing")},
+            "in it regressed, is likely slower, failed or is missing")},
     {OPTION("accept", OPT_FLAG, accept, NULL,
             "begin a new reference with RUN in the history: no run before it is a baseline any "
             "more; with a CASE, a pattern as of --only, in these cases alone")},
@@ -246,20 +250,22 @@ static void print_help(const struct opts *o)
          "       plumb check RUN --baseline history --update-baseline     every night\n"
          "       plumb check RUN --accept [CASE] --reason TEXT            accept the change\n"
          "\n"
-         "The first line is the verdict, and what slowdown would have been detected. One FILE may "
-         "be '-', which\n"
-         "is stdout instead of the text, but not together with --github.\n");
+         "A good night is one line: the verdict, and the slowdown that would be detected. One FILE "
+         "may "
+         "be '-',\n"
+         "which is stdout instead of the text, but not together with --github.\n");
     opts_help(o, stdout);
     puts(
         "\n"
         "exit: 0 no regression is proven, 1 a case regressed or gave wrong data, 2 usage, no run "
         "found, or a\n"
-        "      file that cannot be made, 3 there is no baseline, or a loss would be proven but for "
-        "a doubt, or\n"
-        "      --detect is not met, 4 the run is incomplete: cases failed or are missing; or a "
-        "file is not\n"
-        "      whole, 5 a run folder or the history is damaged; if several apply, the first of 1, "
-        "4, 3\n"
+        "      file that cannot be made, 3 there is no baseline, or --detect is not met, 4 the run "
+        "is "
+        "incomplete:\n"
+        "      cases failed or are missing; or a file is not whole, 5 a run folder or the history "
+        "is "
+        "damaged;\n"
+        "      if several apply, the first of 1, 4, 3\n"
         "docs: check.md, and deciding.md for the method; examples/ci/ for GitHub, GitLab and cron");
 }
 
@@ -344,8 +350,8 @@ static int settle(struct check_command *c)
     if (!is_share(o->margin) || (detect && detect->given && !is_share(o->detect)))
         return refuse(c, "--margin and --detect are shares above 0 and below 100 %, such as 2%");
     if (c->forced && o->detect > 0 && o->detect < o->margin)
-        return refuse(c, "--detect is within --margin, which lets such a loss pass: ask for a "
-                         "smaller margin, or to detect a larger loss");
+        return refuse(c, "--detect is within --margin, which lets such a slowdown pass: ask for a "
+                         "smaller margin, or to detect a larger slowdown");
     if (!o->baseline)
         return refuse(c, "against what? --baseline RUN holds it against one run, or a folder of "
                          "runs; --baseline history --update-baseline keeps a history, and begins "

@@ -80,7 +80,7 @@ enum gate_state {
 enum gate_verdict {
     GATE_PASSED,
     GATE_LOST,       /* EXIT_BAD: a case regressed, or gave wrong data */
-    GATE_UNDECIDED,  /* EXIT_UNDECIDED */
+    GATE_UNDECIDED,  /* EXIT_GOOD: nothing regressed; with --detect EXIT_UNDECIDED */
     GATE_INCOMPLETE, /* EXIT_INCOMPLETE */
     GATE_FIRST       /* EXIT_UNDECIDED: there is nothing to hold the run against yet */
 };
@@ -134,7 +134,7 @@ void gate_make(struct gate *g, struct pairs *p, const struct gate_options *optio
  * that of the others. */
 void gate_accept(struct gate *g, const char *const *keys, size_t n_keys);
 
-int gate_exit(enum gate_verdict verdict);
+int gate_exit(const struct gate *g);
 const char *gate_state_name(enum gate_state state);       /* "regressed" */
 const char *gate_verdict_name(enum gate_verdict verdict); /* "passed", "first run" */
 
@@ -175,8 +175,8 @@ void sight_make(struct sight *s, const struct gate *g, const struct sight_asked 
 
 /* ---- The gate's sentences: the same on the terminal and in every file (words.c) ---- */
 
-const char *words_percent(struct pool *pool, double share); /* 0.05: "5 %" */
-const char *words_loss(struct pool *pool, double share);    /* rounded up: 0.0502: "5.1 %" */
+const char *words_percent(struct pool *pool, double share);  /* 0.05: "5 %" */
+const char *words_slowdown(struct pool *pool, double share); /* rounded up: 0.0502: "5.1 %" */
 
 #define WORDS_NAMED_MAX 3 /* cases that a sentence over all names; the files have all */
 
@@ -207,6 +207,7 @@ struct check_result {
     const char *spec, *history; /* --baseline, --history */
     const struct baseline *baseline;
     double margin;
+    bool all; /* people see every case, and what else is known */
     struct check_kept kept;
     bool accepted;      /* it is the first run of a new reference, in all cases or in some */
     int exit;           /* status, but for files that cannot be written */
@@ -219,15 +220,20 @@ struct check_result {
 /* "ok", "REGRESSION": what the verdict begins with, and the rest of it. */
 const char *words_headline(const struct check_result *r);
 const char *words_verdict(const struct check_result *r);
-/* The commands to measure again, and to accept; "" where nothing regressed. */
+/* The commands to measure again, and to accept it; "" where nothing regressed. */
 const char *words_next(const struct check_result *r);
+const char *words_accept(const struct check_result *r);
+/* What the margin lets pass, and what is left out for steal; "". */
+const char *words_within(const struct gate *g);
+const char *words_taken(const struct gate *g);
 
 /* What every output says, in the order of the terminal: name is the JUnit property and the key in
  * the JSON. */
 struct check_fact {
     const char *name, *label, *text;
+    bool more; /* for people only with --all */
 };
-#define CHECK_FACTS 8
+#define CHECK_FACTS 11
 /* facts has room for CHECK_FACTS. Those without a text are left out. Returns how many there are. */
 size_t check_facts(const struct check_result *r, struct check_fact *facts);
 
@@ -248,7 +254,7 @@ int cmd_check(int argc, char **argv);
 struct check_options {
     const char *baseline, *history, *only, *reason, *junit, *markdown, *json;
     double margin, detect, steal;
-    bool github, update, accept, help;
+    bool github, update, accept, all, help;
 };
 
 struct check_command {

@@ -7,15 +7,16 @@
 #include "core/program.h"
 #include "harness/check/check.h"
 
-int gate_exit(enum gate_verdict verdict)
+/* Who did not ask for a sensitivity is woken only by what regressed, or is missing. */
+int gate_exit(const struct gate *g)
 {
-    static const int codes[] = {[GATE_PASSED] = EXIT_GOOD,
-                                [GATE_LOST] = EXIT_BAD,
-                                [GATE_UNDECIDED] = EXIT_UNDECIDED,
-                                [GATE_INCOMPLETE] = EXIT_INCOMPLETE,
-                                [GATE_FIRST] = EXIT_UNDECIDED};
+    const int codes[] = {[GATE_PASSED] = EXIT_GOOD,
+                         [GATE_LOST] = EXIT_BAD,
+                         [GATE_UNDECIDED] = g->options.detect > 0 ? EXIT_UNDECIDED : EXIT_GOOD,
+                         [GATE_INCOMPLETE] = EXIT_INCOMPLETE,
+                         [GATE_FIRST] = EXIT_UNDECIDED};
 
-    return codes[verdict];
+    return codes[g->verdict];
 }
 
 const char *gate_verdict_name(enum gate_verdict verdict)

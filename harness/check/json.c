@@ -10,7 +10,7 @@
 #include "harness/compare/compare.h"
 #include "harness/document/record.h"
 
-#define CHECK_JSON_SCHEMA 3
+#define CHECK_JSON_SCHEMA 4
 
 #define ADD(pool, object, fields)                                                                  \
     record_json(pool, object, fields, sizeof(fields) / sizeof(*(fields)))
@@ -111,7 +111,7 @@ int output_json(FILE *out, const struct check_result *r)
         record_count("cases_unseen", g->tally.unseen),
         record_count("cases_likely", g->tally.likely),
         record_count("cases_doubtful", g->tally.doubtful),
-        record_count("cases_lost_within_margin", g->tally.within),
+        record_count("cases_slower_within_margin", g->tally.within),
         record_number("unrest", all->unrest),
         record_yes("runs_unknown", all->runs_unknown),
         record_yes("accepted", r->accepted),
@@ -120,7 +120,7 @@ int output_json(FILE *out, const struct check_result *r)
         record_yes("seen", all->together), record_count("down", all->n_down),
         record_count("up", all->n_up), record_number("ratio", all->moved)};
     const struct record_field sight[] = {
-        record_number("loss", s->today),          record_count("cases", s->n),
+        record_number("slowdown", s->today),      record_count("cases", s->n),
         record_count("cases_that_see", s->n_see), record_number("then", s->then),
         record_count("nights", s->nights),        record_count("repeat", s->repeat),
         record_number("minutes", s->minutes),     record_text("sentence", s->sentence)};

@@ -46,11 +46,12 @@ static const char *standing_text(const struct gate *g, const struct check_kept *
         return ", as a baseline for later ones";
     if (!g->likely || g->verdict == GATE_LOST || g->verdict == GATE_INCOMPLETE)
         return ", but is no baseline";
-    return pool_text(pool,
-                     ", but is no baseline, as a loss beyond the margin is likely in %s, and not "
-                     "proven (%s: %s)",
-                     show_count(pool, g->tally.likely, "case"), g->likely->pair->label,
-                     words_percent(pool, 1 - g->likely->pair->decide.ratio));
+    return pool_text(
+        pool,
+        ", but is no baseline, as a slowdown beyond the margin is likely in %s, and not "
+        "proven (%s: %s)",
+        show_count(pool, g->tally.likely, "case"), g->likely->pair->label,
+        words_percent(pool, 1 - g->likely->pair->decide.ratio));
 }
 
 static const char *accepted_text(const struct gate *g, const struct check_kept *k)

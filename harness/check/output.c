@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/program.h"
 #include "harness/check/check.h"
@@ -22,16 +21,19 @@ static const char *verdict_word(const struct check_result *r)
 
 size_t check_facts(const struct check_result *r, struct check_fact *facts)
 {
-    const char *next = words_next(r);
+    const char *next = r->accepted ? "" : words_next(r);
     const struct check_fact all[CHECK_FACTS] = {
-        {"verdict", words_headline(r), words_verdict(r)},
-        {"since", "since", r->since},
-        {"differs", "changed", words_changed(&r->gate, r->differences, r->n_differences)},
-        {"advice", "next", *next && !r->accepted ? next : r->advice},
-        {"detectable", "detects", r->sight.sentence},
-        {"run", "run", r->run},
-        {"baseline", "baseline", r->baseline->text},
-        {"history", "history", r->kept.sentence},
+        {"verdict", words_headline(r), words_verdict(r), false},
+        {"since", "since", r->since, false},
+        {"differs", "changed", words_changed(&r->gate, r->differences, r->n_differences), false},
+        {"advice", "next", *next ? next : r->advice, false},
+        {"accept", "or accept it", r->accepted ? "" : words_accept(r), false},
+        {"detectable", "detects", r->sight.sentence, true},
+        {"within", "in margin", words_within(&r->gate), true},
+        {"steal", "steal", words_taken(&r->gate), true},
+        {"run", "run", r->run, true},
+        {"baseline", "baseline", r->baseline->text, true},
+        {"history", "history", r->kept.sentence, !r->accepted},
     };
     size_t n = 0;
 
@@ -57,10 +59,12 @@ static bool is_listed(enum gate_state state)
            state == GATE_UNSEEN;
 }
 
-static const struct document_column case_columns[] = {
-    {"Verdict", COLUMN_STAYS, false},          {"Case", COLUMN_STAYS, false},
-    {"Ratio (95 %)", COLUMN_GOES_LAST, false}, {"Proof", COLUMN_GOES_FIRST, false},
-    {"Detects", COLUMN_GOES_LAST, false},      {"Finding", COLUMN_GOES_FIRST, false}};
+static const struct document_column case_columns[] = {{"verdict", COLUMN_STAYS, false},
+                                                      {"case", COLUMN_STAYS, false},
+                                                      {"ratio (95 % CI)", COLUMN_GOES_LAST, true},
+                                                      {"proof", COLUMN_GOES_FIRST, true},
+                                                      {"detects", COLUMN_GOES_LAST, true},
+                                                      {"finding", COLUMN_GOES_FIRST, false}};
 
 /* Those that are listed, or the others. */
 static void add_cases(struct document *d, const struct gate *g, bool listed)
@@ -82,7 +86,7 @@ static void add_cases(struct document *d, const struct gate *g, bool listed)
 
             cells[0] =
                 cell_word(gate_state_name(c->state), needs_action(c->state) ? TONE_BAD : TONE_NONE);
-            cells[1] = cell_text(c->pair->label);
+            cells[1] = cell_text(c->pair->name);
             cells[5] = cell_text(words_whole(pool, c));
             /* what was held against a baseline has figures, where they can be told */
             if (c->pair->state != PAIR_READY || c->state == GATE_NEW)
@@ -92,14 +96,14 @@ static void add_cases(struct document *d, const struct gate *g, bool listed)
             if (isfinite(p))
                 cells[3] = cell_text(p < 1e-15 ? "p < 1e-15" : pool_text(pool, "p %.1g", p));
             if (isfinite(of->detectable))
-                cells[4] = cell_text(words_loss(pool, of->detectable));
+                cells[4] = cell_text(words_slowdown(pool, of->detectable));
         }
     }
     if (left)
         document_paragraph(d, pool_text(pool, "and %zu more: --json and --junit have all", left));
 }
 
-/* A good night is one line; where somebody has to look, the reasons stand below each other. */
+/* A good night is one line; else the reasons stand below each other. */
 static void add_facts(struct document *d, const struct check_result *r)
 {
     struct check_fact facts[CHECK_FACTS];
@@ -110,7 +114,8 @@ static void add_facts(struct document *d, const struct check_result *r)
         document_paragraph(
             d, pool_text(&r->gate.p->report.pool, "%s: %s", facts[0].label, facts[0].text));
     for (size_t i = good; i < n; i++)
-        document_answer(d, facts[i].label, "", TONE_NONE, facts[i].text);
+        if (r->all || (!good && !facts[i].more))
+            document_answer(d, facts[i].label, "", TONE_NONE, facts[i].text);
 }
 
 static struct document *document_of(const struct check_result *r, bool headed)
@@ -123,24 +128,9 @@ static struct document *document_of(const struct check_result *r, bool headed)
     if (headed)
         document_heading(d, 2, pool_text(pool, "plumb check: %s", verdict_word(r)), "");
     add_facts(d, r);
+    if (!r->all)
+        return d;
     add_cases(d, g, true);
-    static const struct document_column columns[] = {
-        {"Machine, program and suite", COLUMN_STAYS, false},
-        {"Baseline", COLUMN_STAYS, false},
-        {"Run", COLUMN_STAYS, false}};
-
-    if (r->n_differences) {
-        struct document_table *t = document_table(d, columns, sizeof(columns) / sizeof(*columns));
-
-        for (size_t i = 0; i < r->n_differences; i++) {
-            const struct machine_difference *of = &r->differences[i];
-            struct cell *cells = document_row(t);
-
-            cells[0] = cell_text(of->what);
-            cells[1] = cell_text(words_side(of->a));
-            cells[2] = cell_text(words_side(of->b));
-        }
-    }
     for (size_t i = 0; i < g->n; i++)
         n += !is_listed(g->cases[i].state);
     if (n) {
@@ -153,14 +143,10 @@ static struct document *document_of(const struct check_result *r, bool headed)
     return d;
 }
 
-#define LOG_WIDTH 100000 /* a log is searched by lines: nothing is broken */
-
 int output_text(FILE *out, const struct check_result *r)
 {
-    struct document_terminal terminal = document_terminal_of(out);
+    const struct document_terminal terminal = document_terminal_of(out);
 
-    if (!isatty(fileno(out)))
-        terminal.width = LOG_WIDTH;
     return document_write_terminal(document_of(r, false), &terminal, out);
 }
 
@@ -170,10 +156,6 @@ int output_markdown(FILE *out, const struct check_result *r)
 }
 
 /* ---- The verdict as workflow commands of GitHub Actions ---- */
-
-/* GitHub shows ten of each kind a step; the others are for what holds over all. */
-#define ERRORS_MAX  9
-#define NOTICES_MAX 7
 
 /* A newline would end the command, and what follows it could be one of its own. */
 void github_data(FILE *out, const char *text, bool property)
@@ -192,32 +174,13 @@ void github_data(FILE *out, const char *text, bool property)
     }
 }
 
-static void command(FILE *out, const char *kind, const char *title, const char *label,
-                    const char *text)
+static void command(FILE *out, const char *kind, const struct check_fact *fact)
 {
-    fprintf(out, "::%s title=", kind);
-    github_data(out, title, true);
-    fputs("::", out);
-    if (*label) {
-        github_data(out, label, false);
-        fputs(": ", out);
-    }
-    github_data(out, text, false);
+    fprintf(out, "::%s title=plumb check::", kind);
+    github_data(out, fact->label, false);
+    fputs(": ", out);
+    github_data(out, fact->text, false);
     fputc('\n', out);
-}
-
-static void print_kind(FILE *out, const struct gate *g, const char *kind)
-{
-    size_t n = 0, most = strcmp(kind, "notice") ? ERRORS_MAX : NOTICES_MAX;
-
-    for (size_t i = 0; i < g->n; i++) {
-        const struct gate_case *c = &g->cases[i];
-        const char *of = needs_action(c->state) ? "error" : c->state == GATE_BETTER ? "notice" : "";
-
-        if (!strcmp(of, kind) && n++ < most)
-            command(out, kind, gate_state_name(c->state), c->pair->label,
-                    words_whole(&g->p->report.pool, c));
-    }
 }
 
 int output_github(FILE *out, const struct check_result *r)
@@ -227,27 +190,13 @@ int output_github(FILE *out, const struct check_result *r)
                                         [GATE_UNDECIDED] = "warning",
                                         [GATE_INCOMPLETE] = "error",
                                         [GATE_FIRST] = "warning"};
-    const struct gate *g = &r->gate;
-    bool settled = r->accepted && !r->exit;
-
-    const struct {
-        const char *fact, *kind;
-    } commands[] = {
-        {"verdict", settled ? "notice" : kinds[g->verdict]},
-        {settled ? "history" : "", "notice"},
-        {"since", "notice"},
-        {"differs", "notice"},
-        {"detectable", "notice"},
-    };
     struct check_fact facts[CHECK_FACTS];
     size_t n = check_facts(r, facts);
+    bool settled = r->accepted && !r->exit, good = r->gate.verdict == GATE_PASSED && !settled;
 
-    print_kind(out, g, "error");
-    print_kind(out, g, "notice");
-    for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
-        for (size_t k = 0; k < n; k++)
-            if (!strcmp(facts[k].name, commands[i].fact))
-                command(out, commands[i].kind, "plumb check", facts[k].label, facts[k].text);
+    for (size_t i = 0; i < n; i++)
+        if (!i || (!facts[i].more && (r->all || !good)))
+            command(out, i || settled ? "notice" : kinds[r->gate.verdict], &facts[i]);
     return ferror(out) ? -EIO : 0;
 }
 

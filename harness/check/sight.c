@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The smallest loss that a night can detect, and what would lower it: see check.h. */
+/* The smallest slowdown that a night can detect, and what would lower it: see check.h. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -19,7 +19,7 @@ struct sighting {
     const struct gate *g;
     const struct sight_asked *asked;
     struct decide_case *cases; /* a copy of all that are decided */
-    double *losses;
+    double *slowdowns;
     size_t n, n_wanted; /* decided; of these, those that were asked for come first */
     size_t n_taken;     /* asked for, and without a launch that counts */
     bool by_runs;       /* runs are what varies */
@@ -42,10 +42,10 @@ static double median_with(struct sighting *s, const struct decide_later *later)
         return NAN;
     s->by_runs = overall.by_runs;
     for (size_t i = 0; i < s->n_wanted; i++)
-        s->losses[i] = isnan(s->cases[i].detectable) ? 1 : s->cases[i].detectable;
+        s->slowdowns[i] = isnan(s->cases[i].detectable) ? 1 : s->cases[i].detectable;
     for (size_t i = 0; i < s->n_taken; i++)
-        s->losses[s->n_wanted + i] = 1;
-    return stats_median(s->losses, s->n_wanted + s->n_taken);
+        s->slowdowns[s->n_wanted + i] = 1;
+    return stats_median(s->slowdowns, s->n_wanted + s->n_taken);
 }
 
 /* With so many more nights; where launches are given, with so many launches in place of these. */
@@ -82,8 +82,8 @@ static void forecast(struct sighting *s, struct sight *out)
 {
     /* How many launches the run has of a case. */
     for (size_t i = 0; i < s->n_wanted; i++)
-        s->losses[i] = s->cases[i].b.n ? (double)s->cases[i].b.runs[0].n : 0;
-    size_t launches = (size_t)stats_median(s->losses, s->n_wanted);
+        s->slowdowns[i] = s->cases[i].b.n ? (double)s->cases[i].b.runs[0].n : 0;
+    size_t launches = (size_t)stats_median(s->slowdowns, s->n_wanted);
 
     out->by_runs = s->by_runs;
     if (out->by_runs)
@@ -117,7 +117,7 @@ static const char *forecast_text(struct pool *pool, const struct sight *s)
     if (s->repeat && !isnan(s->minutes))
         repeat = pool_text(pool, minutes ? "%s (%.0f min)" : "%s (%.0f s)", repeat,
                            ceil(minutes ? s->minutes : 60 * s->minutes));
-    return pool_text(pool, "; %s %s", words_loss(pool, s->then),
+    return pool_text(pool, "; %s %s", words_slowdown(pool, s->then),
                      pool_join(pool, nights, ", or ", repeat));
 }
 
@@ -127,7 +127,7 @@ void sight_make(struct sight *out, const struct gate *g, const struct sight_aske
     const struct pairs *p = s.g->p;
 
     s.cases = xcalloc(p->n_all, sizeof(*s.cases));
-    s.losses = xcalloc(p->n_all, sizeof(*s.losses));
+    s.slowdowns = xcalloc(p->n_all, sizeof(*s.slowdowns));
     for (size_t i = 0; i < p->n_all; i++) {
         if (p->all[i].state == PAIR_READY)
             s.cases[s.n++] = p->all[i].decide;
@@ -139,7 +139,7 @@ void sight_make(struct sight *out, const struct gate *g, const struct sight_aske
     if (out->n && !g->options.first) {
         out->today = median_with(&s, &(struct decide_later){0});
         for (size_t i = 0; i < out->n; i++)
-            out->most = fmax(out->most, s.losses[i]);
+            out->most = fmax(out->most, s.slowdowns[i]);
         for (size_t i = 0; i < s.n_wanted; i++)
             out->n_see += !gate_is_blind(&s.cases[i], aim_of(g));
         if (out->today > aim_of(g) && out->today < SIGHT_NONE && g->p->n_a >= NIGHTS_LEAST)
@@ -150,13 +150,14 @@ void sight_make(struct sight *out, const struct gate *g, const struct sight_aske
         pool_text(pool, "%s detected or ruled out in %zu of %s", words_percent(pool, aim_of(g)),
                   out->n_see, show_count(pool, out->n, "case"));
 
-    out->sentence =
-        isnan(out->today) ? (g->options.first ? "unknown: there is no run to compare with"
-                                              : "unknown: no case was compared with a baseline")
-        : !(out->today < SIGHT_NONE)
-            ? pool_text(pool, "unknown in the median case (%s): add baselines", share)
-            : pool_text(pool, "%s today in the median case (%s)%s", words_loss(pool, out->today),
-                        share, out->today > aim_of(g) ? forecast_text(pool, out) : "");
+    out->sentence = isnan(out->today)
+                        ? (g->options.first ? "unknown: there is no run to compare with"
+                                            : "unknown: no case was compared with a baseline")
+                    : !(out->today < SIGHT_NONE)
+                        ? pool_text(pool, "unknown in the median case (%s): add baselines", share)
+                        : pool_text(pool, "%s today in the median case (%s)%s",
+                                    words_slowdown(pool, out->today), share,
+                                    out->today > aim_of(g) ? forecast_text(pool, out) : "");
     free(s.cases);
-    free(s.losses);
+    free(s.slowdowns);
 }

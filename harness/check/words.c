@@ -3,10 +3,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/stats.h"
 #include "harness/check/check.h"
 #include "harness/report/show.h"
 
-#define MOST_TOLD 1.25 /* the noisiest case is told from so many times the median on */
+#define GROUP_LEAST 3 /* regressed cases of a component that are told together */
 
 static struct pool *pool_of(const struct gate *g)
 {
@@ -18,7 +19,7 @@ const char *words_percent(struct pool *pool, double share)
     return pool_text(pool, "%.3g %%", 100 * share);
 }
 
-const char *words_loss(struct pool *pool, double share)
+const char *words_slowdown(struct pool *pool, double share)
 {
     return words_percent(pool, decide_detectable_percent(share) / 100);
 }
@@ -68,105 +69,125 @@ const char *words_whole(struct pool *pool, const struct gate_case *c)
 
 /* ---- the verdict over all cases */
 
-/* "memory triad, 1 GiB: bandwidth -6.2 % (-7.4 to -5.0)". */
-static const char *loss_of(struct pool *pool, const struct pair *pair)
+/* "memory triad, 1 GiB -6.2 % (-7.4 to -5.0)". */
+static const char *slowdown_of(struct pool *pool, const struct pair *pair)
 {
     const struct decide_case *d = &pair->decide;
     double ratio = d->slipped ? d->anchor_ratio : d->ratio;
     double low = d->slipped ? d->anchor_low : d->low, high = d->slipped ? d->anchor_high : d->high;
-    const char *text = pool_text(pool, "%s %+.1f %%", pair->label, 100 * (ratio - 1));
+    const char *text = pool_text(pool, "%s %+.1f %%", pair->name, 100 * (ratio - 1));
 
     if (isfinite(low) && isfinite(high))
         text = pool_text(pool, "%s (%+.1f to %+.1f)", text, 100 * (low - 1), 100 * (high - 1));
     return d->slipped ? pool_text(pool, "%s since the first nights", text) : text;
 }
 
+/* "Memory -15 % (14 cases; worst: memory add, 1 GiB -17.3 % (-19.5 to -15.0))", of the component that begins
+ * with this case: the median of its cases. */
+static const char *component_of(const struct gate *g, size_t first, size_t cases)
+{
+    double *ratios = pool_alloc(pool_of(g), cases, sizeof(*ratios));
+    const struct pair *worst = g->cases[first].pair;
+    size_t n = 0;
+
+    for (size_t i = first; i < g->counts[GATE_REGRESSED]; i++)
+        if (!strcmp(g->cases[i].pair->pipe, worst->pipe))
+            ratios[n++] = g->cases[i].pair->decide.ratio;
+    return pool_text(pool_of(g), "%s %+.0f %% (%zu cases; worst: %s)", worst->pipe,
+                     100 * (stats_median(ratios, n) - 1), n, slowdown_of(pool_of(g), worst));
+}
+
+/* What regressed, the largest slowdown first; several of a component as one. */
+static const char *regressions_of(const struct gate *g)
+{
+    struct pool *pool = pool_of(g);
+    struct show_list list = {.pool = pool, .max = WORDS_NAMED_MAX};
+
+    for (size_t i = 0; i < g->counts[GATE_REGRESSED]; i++) {
+        size_t before = 0, all = 0;
+
+        for (size_t k = 0; k < g->counts[GATE_REGRESSED]; k++) {
+            bool same = !strcmp(g->cases[k].pair->pipe, g->cases[i].pair->pipe);
+
+            all += same;
+            before += same && k < i;
+        }
+        if (all < GROUP_LEAST)
+            show_list_add(&list, slowdown_of(pool, g->cases[i].pair));
+        else if (!before)
+            show_list_add(&list, component_of(g, i, all));
+    }
+    return show_list_text(&list);
+}
+
 /* The first cases of some state, each with its words. */
 static const char *cases_of(const struct gate *g, enum gate_state first, enum gate_state last)
 {
-    struct pool *pool = pool_of(g);
-    const char **said = pool_alloc(pool, g->n, sizeof(*said));
-    size_t n = 0;
+    struct show_list list = {.pool = pool_of(g), .max = WORDS_NAMED_MAX};
 
-    for (size_t i = 0; i < g->n; i++) {
-        const struct gate_case *c = &g->cases[i];
-
-        if (c->state >= first && c->state <= last)
-            said[n++] = c->state == GATE_REGRESSED
-                            ? loss_of(pool, c->pair)
-                            : pool_text(pool, "%s: %s", c->pair->label, c->text);
-    }
-    return pool_list(pool, said, n, WORDS_NAMED_MAX, ", ");
+    for (size_t i = 0; i < g->n; i++)
+        if (g->cases[i].state >= first && g->cases[i].state <= last)
+            show_list_add(
+                &list, pool_text(pool_of(g), "%s: %s", g->cases[i].pair->name, g->cases[i].text));
+    return show_list_text(&list);
 }
 
-/* "a slowdown of 4 % would have been detected in the median case". */
-static const char *sight_of(struct pool *pool, const struct sight *s)
-{
-    if (!(s->today < SIGHT_NONE))
-        return "it is not known which slowdown would have been detected";
-    const char *text = pool_text(pool, "a slowdown of %s would have been detected%s",
-                                 words_loss(pool, s->today), s->n > 1 ? " in the median case" : "");
-
-    if (!(s->most < SIGHT_NONE))
-        return pool_text(pool, "%s, none in some cases", text);
-    return s->most > MOST_TOLD * s->today
-               ? pool_text(pool, "%s, %s in the noisiest", text, words_loss(pool, s->most))
-               : text;
-}
-
-static const char *undecided(const struct gate *g)
+static const char *inconclusive(const struct gate *g)
 {
     struct pool *pool = pool_of(g);
     const struct decide_overall *o = &g->p->overall;
 
     if (g->tally.doubtful && o->together)
         return pool_text(pool,
-                         "%zu of %s lost together (%.1f %% in the middle, %zu gained): maybe the "
-                         "whole run is slower",
+                         "%zu of %s are slower together (%.1f %% in the median, %zu faster): maybe "
+                         "the whole run is slower",
                          o->n_down, show_count(pool, o->n_judged, "case"), 100 * (1 - o->moved),
                          o->n_up);
     if (!g->tally.seeing && g->n && g->cases[0].pair->state == PAIR_READY)
-        return pool_text(pool, "nothing could be decided, as in %s: %s", g->cases[0].pair->label,
+        return pool_text(pool, "nothing could be decided, as in %s: %s", g->cases[0].pair->name,
                          g->cases[0].text);
     if (!g->tally.seeing)
-        return "no case of the run could be held against a baseline";
+        return "no case of the run could be compared with a baseline";
     if (g->tally.doubtful)
-        return pool_text(pool, "a loss is likely in %s, but not proven%s%s",
+        return pool_text(pool, "a slowdown is likely in %s, but not proven%s%s",
                          show_count(pool, g->tally.doubtful, "case"), g->likely ? ": " : "",
-                         g->likely ? loss_of(pool, g->likely->pair) : "");
-    return pool_text(pool, "%s could not have shown a loss of %s (--detect)",
+                         g->likely ? slowdown_of(pool, g->likely->pair) : "");
+    return pool_text(pool, "%s could not have shown a slowdown of %s (--detect)",
                      show_count(pool, g->tally.unseen, "case"),
                      words_percent(pool, g->options.detect));
-}
-
-/* A loss that the margin lets pass is a loss. */
-static const char *within_of(const struct gate *g)
-{
-    struct pool *pool = pool_of(g);
-
-    if (!g->tally.within)
-        return "";
-    const struct decide_case *c = &g->within->pair->decide;
-
-    return pool_text(pool,
-                     "; within the margin a loss is proven in %s, the largest %s of %s in '%s'",
-                     show_count(pool, g->tally.within, "case"), words_percent(pool, 1 - c->ratio),
-                     words_percent(pool, c->margin), g->within->pair->label);
 }
 
 static const char *lost_words(const struct check_result *r)
 {
     const struct gate *g = &r->gate;
-    enum gate_state last = g->counts[GATE_REGRESSED] ? GATE_REGRESSED : GATE_WRONG;
     size_t ok = g->counts[GATE_UNSEEN] + g->counts[GATE_INCONCLUSIVE] + g->counts[GATE_BETTER] +
                 g->counts[GATE_EQUIVALENT];
     bool level = false;
 
     for (size_t i = 0; i < g->counts[GATE_REGRESSED]; i++)
         level = level || !g->cases[i].pair->decide.slipped;
-    return pool_text(pool_of(g), "%s%s%s; no regression in %s", cases_of(g, GATE_REGRESSED, last),
+    return pool_text(pool_of(g), "%s%s%s; no regression in %s",
+                     g->counts[GATE_REGRESSED] ? regressions_of(g)
+                                               : cases_of(g, GATE_WRONG, GATE_WRONG),
                      level ? " against " : "", level ? r->baseline->against : "",
                      show_count(pool_of(g), ok, "other case"));
+}
+
+/* "93 cases, no regression; detects a slowdown of 4 % in the median case" */
+static const char *passed_words(const struct check_result *r)
+{
+    const struct gate *g = &r->gate;
+    struct pool *pool = pool_of(g);
+    const char *text =
+        pool_text(pool, "%s, no regression", show_count(pool, g->tally.held, "case"));
+
+    text = r->sight.today < SIGHT_NONE
+               ? pool_text(pool, "%s; detects a slowdown of %s in the median case", text,
+                           words_slowdown(pool, r->sight.today))
+               : pool_text(pool, "%s; which slowdown would be detected is not known", text);
+    return g->likely ? pool_text(pool, "%s; a slowdown is likely: %s", text,
+                                 slowdown_of(pool, g->likely->pair))
+                     : text;
 }
 
 const char *words_headline(const struct check_result *r)
@@ -185,40 +206,44 @@ const char *words_headline(const struct check_result *r)
 
 const char *words_verdict(const struct check_result *r)
 {
-    const struct gate *g = &r->gate;
-    struct pool *pool = pool_of(g);
-    const char *what;
-
-    switch (g->verdict) {
-    case GATE_LOST:
-        what = lost_words(r);
-        break;
-    case GATE_INCOMPLETE:
-        what = *g->state ? pool_text(pool, "the run is '%s'", g->state)
-                         : cases_of(g, GATE_FAILED, GATE_REFUSED);
-        break;
-    case GATE_UNDECIDED:
-        what = undecided(g);
-        break;
-    case GATE_FIRST:
-        what = "nothing was judged: there is no baseline";
-        break;
-    default:
-        what = pool_text(pool, "%s, no regression; %s", show_count(pool, g->tally.held, "case"),
-                         sight_of(pool, &r->sight));
-    }
     static const enum gate_state states[] = {GATE_WRONG,    GATE_FAILED, GATE_MISSING, GATE_REFUSED,
                                              GATE_ACCEPTED, GATE_BETTER, GATE_NEW};
-    const char *list = "";
+    const struct gate *g = &r->gate;
+    struct pool *pool = pool_of(g);
+    const char *text = g->verdict == GATE_LOST        ? lost_words(r)
+                       : g->verdict == GATE_FIRST     ? "nothing was judged: there is no baseline"
+                       : g->verdict == GATE_UNDECIDED ? inconclusive(g)
+                       : g->verdict == GATE_PASSED    ? passed_words(r)
+                       : *g->state                    ? pool_text(pool, "the run is '%s'", g->state)
+                                                      : cases_of(g, GATE_FAILED, GATE_REFUSED);
 
     for (size_t i = 0; g->verdict != GATE_FIRST && i < sizeof(states) / sizeof(*states); i++)
         if (g->counts[states[i]])
-            list = pool_text(pool, "%s; %zu %s", list, g->counts[states[i]],
+            text = pool_text(pool, "%s; %zu %s", text, g->counts[states[i]],
                              gate_state_name(states[i]));
-    return pool_text(pool, "%s%s%s%s", what, list, within_of(g),
-                     g->n_taken ? pool_text(pool, "; in %s repetitions are left out, as " STEAL_WHY,
-                                            show_count(pool, g->n_taken, "case"))
-                                : "");
+    return text;
+}
+
+/* A slowdown that the margin lets pass is one. */
+const char *words_within(const struct gate *g)
+{
+    struct pool *pool = pool_of(g);
+
+    if (!g->tally.within)
+        return "";
+    const struct decide_case *c = &g->within->pair->decide;
+
+    return pool_text(pool,
+                     "a slowdown is proven in %s within the margin, the largest %s of %s in '%s'",
+                     show_count(pool, g->tally.within, "case"), words_percent(pool, 1 - c->ratio),
+                     words_percent(pool, c->margin), g->within->pair->name);
+}
+
+const char *words_taken(const struct gate *g)
+{
+    return g->n_taken ? pool_text(pool_of(g), "in %s repetitions are left out, as " STEAL_WHY,
+                                  show_count(pool_of(g), g->n_taken, "case"))
+                      : "";
 }
 
 /* ---- what else differs */
@@ -266,19 +291,9 @@ static const char *suite_of(const struct gate *g)
     return word ? word : "SUITE";
 }
 
-const char *words_next(const struct check_result *r)
+/* The benchmarks of what regressed, as a pattern. */
+static const char *benches_of(const struct gate *g)
 {
-    const struct gate *g = &r->gate;
-    struct pool *pool = pool_of(g);
-    bool of_history = baseline_is_history(r->spec);
-    const char *history = of_history && strcmp(r->history, HISTORY_DEFAULT) != 0
-                              ? pool_text(pool, " --history %s", quoted(pool, r->history))
-                              : "";
-    const char *accept = "";
-
-    if (!g->counts[GATE_REGRESSED])
-        return "";
-    /* The benchmarks of what regressed, as a pattern. */
     const char *list = "", *last = "";
 
     for (size_t i = 0; i < g->p->n; i++)
@@ -287,25 +302,48 @@ const char *words_next(const struct check_result *r)
 
             if (g->cases[k].pair != &g->p->all[i] || !strcmp(name, last))
                 continue;
-            list = pool_text(pool_of(g), "%s%s%s", list, *list ? "|" : "", name);
+            list = pool_join(pool_of(g), list, "|", name);
             last = name;
         }
-    const char *only = quoted(pool, list);
-    if (of_history) {
-        /* A pattern that is of this case alone. */
-        const char *label[] = {g->cases[0].pair->label, NULL};
-        size_t n = 0;
+    return list;
+}
 
-        for (size_t i = 0; i < g->n; i++)
-            n += only_keeps(label, &(struct only_case){.key = g->cases[i].pair->key,
-                                                       .label = g->cases[i].pair->label});
-        accept = pool_text(pool, "; if it is meant: plumb check %s --accept %s --reason TEXT%s",
-                           quoted(pool, r->run),
-                           quoted(pool, n == 1 ? g->cases[0].pair->label : g->cases[0].pair->key),
-                           history);
-    }
+const char *words_next(const struct check_result *r)
+{
+    const struct gate *g = &r->gate;
+    struct pool *pool = pool_of(g);
+
+    if (!g->counts[GATE_REGRESSED])
+        return "";
+    const char *only = quoted(pool, benches_of(g));
+
     return pool_text(pool,
-                     "to measure again: plumb run %s --only %s --out results/again, and plumb "
-                     "check results/again --baseline %s --only %s%s%s",
-                     quoted(pool, suite_of(g)), only, quoted(pool, r->spec), only, history, accept);
+                     "plumb run %s --only %s --out results/again && plumb check results/again "
+                     "--baseline %s --only %s",
+                     quoted(pool, suite_of(g)), only, quoted(pool, r->spec), only);
+}
+
+const char *words_accept(const struct check_result *r)
+{
+    const struct gate *g = &r->gate;
+    struct pool *pool = pool_of(g);
+
+    if (!g->counts[GATE_REGRESSED] || !baseline_is_history(r->spec))
+        return "";
+    const char *history = strcmp(r->history, HISTORY_DEFAULT) != 0
+                              ? pool_text(pool, " --history %s", quoted(pool, r->history))
+                              : "";
+    /* Of one case a pattern that is of it only; of several their benchmarks. */
+    const char *label[] = {g->cases[0].pair->label, NULL};
+    size_t n = 0;
+
+    for (size_t i = 0; i < g->n; i++)
+        n += only_keeps(label, &(struct only_case){.key = g->cases[i].pair->key,
+                                                   .label = g->cases[i].pair->label});
+    const char *pattern = g->counts[GATE_REGRESSED] > 1 ? benches_of(g)
+                          : n == 1                      ? label[0]
+                                                        : g->cases[0].pair->key;
+
+    return pool_text(pool, "plumb check %s --accept %s --reason TEXT%s", quoted(pool, r->run),
+                     quoted(pool, pattern), history);
 }

@@ -128,17 +128,18 @@ static const struct opt compare_table[] = {
             "one line more: how much faster one node of B trains this model (configs/models/)")},
     {OPTION("price", OPT_STRING, price, "A:B",
             "with --model: what a node of A and of B costs, in any currency: 9000:12500")},
-    {OPTION("margin", OPT_FRACTION, margin, "SHARE",
-            "largest loss or gain that is equivalent; default: that of the suite, or else"),
+    {OPTION(
+         "margin", OPT_FRACTION, margin, "SHARE",
+         "largest slowdown or improvement that is equivalent; default: that of the suite, or else"),
      .letter = 'm', .def = "5%"},
     {OPTION("steal", OPT_FRACTION, steal, "SHARE", STEAL_HELP STEAL_NONE), .def = "100%"},
     {OPTION("as-measured", OPT_FLAG, as_measured, NULL,
-            "the time that others took of a side's CPU counts as its loss")},
+            "the time that others took of a side's CPU counts as its slowdown")},
     {OPTION("only", OPT_STRING, only, "PATTERN",
             "only cases whose key or label match (* ? [..] as in a shell); may be given again"),
      .flags = OPT_AGAIN},
     {OPTION("all", OPT_FLAG, all, NULL,
-            "also list equivalent cases, all that were not compared, and how to read it"),
+            "also the other cases, and all differences of the machines"),
      .letter = 'a'},
     {OPTION("html", OPT_STRING, html, "FILE", "write the same as one page, with all cases")},
     {OPTION("markdown", OPT_STRING, markdown, "FILE",
@@ -151,30 +152,31 @@ static const struct opt compare_table[] = {
 
 static void print_help(const struct opts *o)
 {
-    puts("plumb compare: is B equivalent to A, better, worse, or is that undecided?\n"
-         "\n"
-         "usage: plumb compare A B [options]\n"
-         "       plumb compare A1 A2 A3 --against B1 B2 B3 [options]\n"
-         "       plumb compare A B C [D ...] [options]  (each against A, side by side)\n"
-         "       plumb compare RUN --to NAME|auto|list\n"
-         "       plumb compare PAIR [options]      (the folder of plumb run --against: PAIR/a and "
-         "PAIR/b)\n"
-         "\n"
-         "A is the reference, and B is judged: for example, bare metal and a guest on it, or "
-         "yesterday and\n"
-         "today. Each is a run folder, a folder of run folders, or several with commas between "
-         "(A1,A2 B1,B2).\n"
-         "Only several runs on a side show how runs vary. Three words and more are columns side by "
-         "side.\n"
-         "\n"
-         "Prints the verdict, a table by component, and a line with the ratio and its interval for "
-         "each case\n"
-         "that is not equivalent. Lists the differences between the machines, and the cases that "
-         "were not\n"
-         "compared, with the reason. One FILE may be '-', which is stdout instead of this text.\n");
+    puts(
+        "plumb compare: is B equivalent to A, better or worse, and where?\n"
+        "\n"
+        "usage: plumb compare A B [options]\n"
+        "       plumb compare A1 A2 A3 --against B1 B2 B3 [options]\n"
+        "       plumb compare A B C [D ...] [options]  (each against A, side by side)\n"
+        "       plumb compare RUN --to NAME|auto|list\n"
+        "       plumb compare PAIR [options]      (the folder of plumb run --against: PAIR/a and "
+        "PAIR/b)\n"
+        "\n"
+        "A is the reference, and B is judged: for example, bare metal and a guest on it, or "
+        "yesterday and\n"
+        "today. Each is a run folder, a folder of run folders, or several with commas between "
+        "(A1,A2 B1,B2).\n"
+        "Only several runs on a side show how runs vary. Three words and more are columns side by "
+        "side.\n"
+        "\n"
+        "Says who is faster where, and by how much; then a table by component, the cases that are "
+        "worse or\n"
+        "inconclusive with their ratio and its 95 % CI, and what was not compared. One FILE may be "
+        "'-', which\n"
+        "is stdout instead of this text.\n");
     opts_help(o, stdout);
     puts("\n"
-         "exit: 0 equivalent or better, 1 worse, 2 usage or no run found, 3 undecided, 4 B "
+         "exit: 0 equivalent or better, 1 worse, 2 usage or no run found, 3 inconclusive, 4 B "
          "failed or lacks\n"
          "      cases of A, a run is not complete, or a FILE could not be written, 5 a run folder "
          "is damaged;\n"

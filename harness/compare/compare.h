@@ -43,7 +43,7 @@ int outputs_refuse_mixed(const struct output_asked *all, size_t n, char *error, 
  * pairs' report. */
 
 #define VIEW_DECISIONS 4
-#define VIEW_FIRST     20 /* cases of a pipe */
+#define VIEW_FIRST     20 /* cases that are listed without being asked for */
 #define VIEW_NAMES     4  /* in a list: runs of a side, components */
 #define VIEWS_MAX      7  /* comparisons side by side, each of a run with the same first one */
 
@@ -64,14 +64,9 @@ struct view_pipe {
     const char *name;
     const struct pair **pairs;
     size_t n;
-    size_t n_cases; /* n, and those that were left out for steal: they are undecided */
+    size_t n_cases; /* n, and those that were left out for steal: they are inconclusive */
     size_t counts[VIEW_DECISIONS]; /* of n_cases, by enum decision */
-    size_t n_shown;                /* of them, from the first: all but the equivalent ones */
-    size_t n_first; /* of these: those worse, and some; what is listed without being asked for */
     const struct pair *worst; /* the lowest ratio, of those worse where any is; NULL: no ratio */
-    const char **causes;      /* differences of the machines that may weigh on it, where it has
-                                    a case that is worse or better */
-    size_t n_causes;
 };
 
 /* Cases that were not compared, for one reason. */
@@ -86,11 +81,13 @@ struct view_left {
 struct view {
     struct pairs *p;
     struct pool *pool;
-    const char *name_a, *name_b;       /* the sides' names alone: "bare-1", "bare-1 and 2 more" */
-    const char *a, *b;                 /* what the sides are: "bare-1 on node7, 2026-01-02" */
-    const char *name;                  /* the verdict in a word: "worse", "incomplete" */
-    const char *verdict;               /* sentences, without the last full stop */
-    const char *basis;                 /* what it rests on */
+    const char *name_a, *name_b; /* the sides' names in sentences: "bare"; "A" */
+    const char *a, *b;   /* "bare on node7 (bare metal), 2026-01-02, 5 repetitions, quiet" */
+    const char *verdict; /* who wins where, by how much: a sentence without a full stop */
+    const char *basis;   /* what it rests on */
+    const char *detects; /* the smallest detectable slowdown; "" */
+    const char *slow_a, *slow_b;       /* what is slow beside its like in a side: GPUs, links; "" */
+    const char *next;                  /* what to do next: a command, or more data; "" */
     const struct reference *reference; /* that A is; NULL */
     const struct versus *versus;       /* in training steps of a model; NULL: not asked for */
     double price_a, price_b;           /* NaN: not known */
@@ -99,6 +96,7 @@ struct view {
     double margin;              /* NaN: cases have several */
     size_t n_ready, n_failed_b; /* decided; lost because B failed */
     size_t n_lacking; /* A has a value, and B none for another reason, or one of another sort */
+    size_t n_extra;   /* B has a value, and A none */
     size_t n_thinned; /* decided or left out for steal, though some launches of B failed */
     const struct pair *thinned; /* the first of them */
     bool incomplete;            /* a value is missing, or launches failed, on either side */
@@ -109,7 +107,9 @@ struct view {
     size_t n_pipes;
     struct view_left *left;
     size_t n_left;
-    const char *obstacles[7]; /* "3 cases undecided: one launch a side ..." */
+    const struct pair **listed; /* worse, then inconclusive, the lowest ratio first */
+    size_t n_listed;
+    const char *obstacles[7]; /* "3 cases inconclusive: one repetition a side ..." */
     size_t n_obstacles;
     struct machine_difference *differences;
     size_t n_differences;
@@ -117,6 +117,10 @@ struct view {
 
 /* reference: that A is; NULL: it is none. v->versus is NULL, and the caller's to set. */
 void view_make(struct pairs *p, const struct reference *reference, struct view *v);
+
+/* May the difference explain that cases of the component are worse, or better? */
+bool view_explains(const struct view *v, const struct machine_difference *d,
+                   const struct view_pipe *pipe);
 
 /* How many cases are so, and the first of them; NULL. */
 typedef bool view_is_fn(const struct pair *pair);
@@ -128,22 +132,20 @@ int view_exit(const struct view *views, size_t n);
 /* What holds of one case, as texts; "" where it cannot be told. */
 struct view_figures {
     const char *ratio;      /* "0.947" */
-    const char *interval;   /* "0.941 to 0.953" */
-    const char *both;       /* "0.947 (0.941 to 0.953)" */
+    const char *interval;   /* "0.941-0.953" */
+    const char *both;       /* "0.947 (0.941-0.953)" */
     const char *verdict;    /* "worse", "likely worse" */
     const char *more;       /* "+7": further launches, or runs, a side */
-    const char *detectable; /* "1.2 %": the smallest loss that would have been found */
+    const char *detectable; /* "1.2 %": the smallest slowdown that would have been found */
 };
 
-/* The word of a verdict: worse, better, equivalent, undecided; or why it is undecided. */
+/* The word of a verdict: worse, better, equivalent, inconclusive; its code says why it is that. */
 struct view_word {
     const char *code, *text; /* "likely-worse", "likely worse" */
     bool likely; /* the whole interval is past the margin, and not proven over the suite */
     int rank;    /* of a decision: cases are listed in this order */
 };
 const struct view_word *view_word(const struct pair *pair);
-/* For people: "undecided" where the code is "inconclusive". */
-const char *decision_word(enum decision decision);
 struct view_figures view_figures(struct pool *pool, const struct pair *pair);
 
 /* The same text without what terminals obey. */
@@ -153,7 +155,7 @@ const char *view_percent(struct pool *pool, double share); /* 0.05: "5 %" */
 
 /* ---- Writers ---- */
 
-/* Of one comparison, or of n side by side. all: the equivalent cases, too, and how to read it. 0 or
+/* Of one comparison, or of n side by side. all: the other cases, too. 0 or
  * -EIO; so the others. */
 int view_print_text(FILE *out, struct view *views, size_t n, bool all);
 int view_print_markdown(FILE *out, struct view *views, size_t n);
@@ -178,10 +180,8 @@ int references_print(struct references *r, FILE *out);
 
 /* ---- The sentences of a comparison (view_words.c) ---- */
 
-/* Sides, verdict, basis and obstacles. */
+/* Names, sides, verdict, basis, obstacles, remarks and what is next. */
 void words_make(struct view *v);
-/* "1.2 to 1.35"; "1.2" where three digits do not tell them apart. */
-const char *words_range(struct pool *pool, double low, double high);
 /* Is the pipe one of "Memory, GPU memory"? */
 bool words_has_pipe(const char *pipes, const char *pipe);
 

@@ -155,6 +155,151 @@ static void pairs_label(struct pairs *p)
     free(sorted);
 }
 
+/* ---- Names: of the labels' parameters those that are needed to tell the decided cases apart ---- */
+
+/* Decided cases of one benchmark and metric. */
+struct named {
+    struct pair **all;
+    size_t n;
+    bool *kept; /* its parameters */
+};
+
+static int compare_sums(const void *x, const void *y)
+{
+    const uint64_t *a = x, *b = y;
+
+    return (*a > *b) - (*a < *b);
+}
+
+/* Do the kept parameters, but this one, tell all of them apart? FNV-1a of their values. */
+static bool tells_apart(const struct named *g, size_t but, uint64_t *sums)
+{
+    for (size_t i = 0; i < g->n; i++) {
+        sums[i] = 0xcbf29ce484222325u;
+        for (size_t k = 0; k < g->all[i]->bench->n_params; k++)
+            for (const char *c = g->kept[k] && k != but ? g->all[i]->c->asked[k] : ""; *c; c++)
+                sums[i] = (sums[i] ^ (unsigned char)*c ^ k << 8) * 0x100000001b3u;
+    }
+    qsort(sums, g->n, sizeof(*sums), compare_sums);
+    for (size_t i = 1; i < g->n; i++)
+        if (sums[i] == sums[i - 1])
+            return false;
+    return true;
+}
+
+/* The ends of a copy, or of a link, are said both. */
+static bool is_end(const struct report_bench *b, size_t param)
+{
+    return word_in("source destination from to", b->params[param]);
+}
+
+/* How many values it has, up to three: who has few of them says least. */
+static size_t count_values(const struct named *g, size_t param)
+{
+    const char *seen[2] = {NULL};
+    size_t n = 0;
+
+    for (size_t i = 0; i < g->n && n < 3; i++) {
+        const char *text = g->all[i]->c->asked[param];
+        bool known = false;
+
+        for (size_t k = 0; k < n && k < 2; k++)
+            known = known || !strcmp(seen[k], text);
+        if (!known && n < 2)
+            seen[n] = text;
+        n += !known;
+    }
+    return n;
+}
+
+static void name_group(struct pool *pool, const struct named *g, const struct variety *t)
+{
+    const struct report_bench *b = g->all[0]->bench;
+    uint64_t *sums = pool_alloc(pool, g->n, sizeof(*sums));
+
+    for (size_t k = 0; k < b->n_params; k++)
+        for (size_t i = 0; i < g->n && !g->kept[k]; i++)
+            g->kept[k] = is_said(b, g->all[i]->c, k, t);
+    if (!tells_apart(g, b->n_params, sums))
+        return;
+    for (size_t values = 1; values <= 3; values++)
+        for (size_t k = b->n_params; k-- > 0;)
+            if (g->kept[k] && count_values(g, k) == values && (values == 1 || !is_end(b, k)) &&
+                tells_apart(g, k, sums))
+                g->kept[k] = false;
+    for (size_t i = 0; i < g->n; i++) {
+        const struct report_case *c = g->all[i]->c;
+        const char *text = "";
+
+        for (size_t k = 0; k < b->n_params; k++)
+            if (g->kept[k] && *c->asked[k])
+                text = show_joined(pool, text,
+                                   param_text(pool, b, k, c->asked[k], is_ambiguous(b, c, k, t)));
+        if (*text) /* else the label says what the one case is */
+            g->all[i]->name = pool_join(pool, b->name, " ", text);
+    }
+}
+
+static int compare_names(const void *x, const void *y)
+{
+    const struct pair *a = *(struct pair *const *)x, *b = *(struct pair *const *)y;
+
+    return strcmp(a->name, b->name);
+}
+
+/* Of those that are called alike, the metric as well. */
+static void add_metrics(struct pool *pool, struct pair **all, size_t n)
+{
+    qsort(all, n, sizeof(*all), compare_names);
+    for (size_t i = 0, end; i < n; i = end) {
+        const char *name = all[i]->name;
+
+        for (end = i + 1; end < n && !strcmp(all[end]->name, name); end++)
+            ;
+        for (size_t k = i; k < end && end > i + 1; k++)
+            all[k]->name = pool_join(pool, name, ": ", all[k]->c->metric);
+    }
+}
+
+/* Those of a metric among n pairs. */
+static struct named group_of(struct pool *pool, struct pair **all, size_t n, const char *metric)
+{
+    struct named g = {.all = pool_alloc(pool, n, sizeof(*all)),
+                      .kept = pool_alloc(pool, all[0]->bench->n_params, sizeof(bool))};
+
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(all[i]->c->metric, metric))
+            g.all[g.n++] = all[i];
+    return g;
+}
+
+static void pairs_name(struct pairs *p)
+{
+    struct pool *pool = &p->report.pool;
+    struct pair **all = pool_alloc(pool, p->n, sizeof(*all));
+    size_t n_all = 0, n;
+
+    for (size_t i = 0; i < p->n; i++) {
+        p->all[i].name = p->all[i].label;
+        if (p->all[i].state == PAIR_READY)
+            all[n_all++] = &p->all[i];
+    }
+    /* Pairs of a benchmark stand together. */
+    for (size_t begin = 0, end; begin < n_all; begin = end) {
+        struct variety *metrics = list_varieties(pool, all[begin]->bench, &n);
+
+        for (end = begin; end < n_all && all[end]->bench == all[begin]->bench; end++)
+            ;
+        for (size_t i = 0; i < n; i++) {
+            struct named g = group_of(pool, &all[begin], end - begin, metrics[i].metric);
+
+            if (g.n)
+                name_group(pool, &g, &metrics[i]);
+        }
+        add_metrics(pool, &all[begin], end - begin);
+    }
+}
+
 static int add_paths(struct run_paths *runs, const char *const *paths, size_t n, char *error,
                      size_t len)
 {
@@ -297,6 +442,7 @@ static void pair_cases(struct pairing *g)
             }
     }
     pairs_label(p);
+    pairs_name(p);
     /* Those that are asked for come first. */
     struct pair *others = pool_alloc(&p->report.pool, p->n, sizeof(*others));
     size_t n = 0, n_others = 0;
@@ -375,6 +521,7 @@ int pairs_load(struct pairs *p, const char *const *a, size_t n_a, const char *co
     struct pairing g = {.p = p, .options = options};
 
     *p = (struct pairs){.roles = options->n_roles ? options->roles[0].runs : NULL,
+                        .name_b = options->name_b ? options->name_b : "B",
                         .steal_limit = options->steal_limit,
                         .as_measured = options->as_measured};
     int err = load_runs(p, a, n_a, b, n_b, error, len);

@@ -69,6 +69,7 @@ struct pair {
     const struct report_case *c;
     const char *pipe;  /* "Memory": the part of the machine that the benchmark says */
     const char *label; /* "memory triad 1 GiB, 2 threads: bandwidth": what varies, for people */
+    const char *name; /* "memory triad, 1 GiB": as short as tells it from others that are decided */
     /* The same on every machine and in every run: "memory|op=triad|...|bandwidth|GB/s", parameters
      * by name. */
     const char *key;
@@ -91,7 +92,8 @@ struct pair {
 struct pairs {
     struct report report; /* runs of A first, then those of B */
     size_t n_a, n_b;
-    bool in_turn;     /* each run of A was measured in turn with one of B (plumb run --against) */
+    const char *name_b; /* of its options */
+    bool in_turn;       /* each run of A was measured in turn with one of B (plumb run --against) */
     struct pair *all; /* n that were asked for, in the order of the suite; behind them the others */
     size_t n, n_all;  /* what is decided is decided over all of them */
     double steal_limit; /* of its options */

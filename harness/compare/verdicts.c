@@ -54,7 +54,7 @@ static void write_line(FILE *out, void *verdicts)
     const struct document_terminal terminal = document_terminal_of(out);
     struct document *d = document_new(v->pool);
 
-    document_paragraph(d, pool_text(v->pool, "against the baseline: %s: %s", v->name, v->verdict));
+    document_paragraph(d, pool_text(v->pool, "against the baseline: %s", v->verdict));
     document_write_terminal(d, &terminal, out);
 }
 

@@ -13,6 +13,7 @@
 #include "harness/report/described.h"
 #include "harness/report/facts.h"
 #include "harness/report/show.h"
+#include "harness/report/summary.h"
 
 const char *const view_letters[VIEWS_MAX + 1] = {"A", "B", "C", "D", "E", "F", "G", "H"};
 
@@ -38,18 +39,13 @@ const struct view_state *view_state(const struct pair *pair)
 /* By decision, in the order in which cases are listed. */
 static const struct view_word words[] = {
     [DECISION_WORSE] = {.code = "worse", .text = "worse", .rank = 0},
-    [DECISION_INCONCLUSIVE] = {.code = "undecided", .text = "undecided", .rank = 1},
+    [DECISION_INCONCLUSIVE] = {.code = "inconclusive", .text = "inconclusive", .rank = 1},
     [DECISION_BETTER] = {.code = "better", .text = "better", .rank = 2},
     [DECISION_EQUIVALENT] = {.code = "equivalent", .text = "equivalent", .rank = 3}};
 
-const char *decision_word(enum decision decision)
-{
-    return words[decision].text;
-}
-
 const struct view_word *view_word(const struct pair *pair)
 {
-    static const struct view_word disturbed = {.code = "disturbed", .text = "undecided: disturbed"};
+    static const struct view_word disturbed = {.code = "disturbed", .text = "inconclusive"};
     static const struct view_word likely[] = {
         {.code = "likely-better", .text = "likely better", .likely = true},
         {.code = "likely-worse", .text = "likely worse", .likely = true}};
@@ -126,10 +122,6 @@ static void fill_pipes(struct view *v)
         for (size_t k = 0; k < pipe->n; k++)
             pipe->counts[pipe->pairs[k]->decide.decision]++;
         pipe->counts[DECISION_INCONCLUSIVE] += pipe->n_cases - pipe->n;
-        pipe->n_shown = pipe->n - pipe->counts[DECISION_EQUIVALENT];
-        pipe->n_first = pipe->counts[DECISION_WORSE] > VIEW_FIRST ? pipe->counts[DECISION_WORSE]
-                        : pipe->n_shown < VIEW_FIRST              ? pipe->n_shown
-                                                                  : VIEW_FIRST;
         const struct pair *worst = NULL;
 
         for (size_t k = 0; k < pipe->n; k++) {
@@ -144,6 +136,12 @@ static void fill_pipes(struct view *v)
         }
         pipe->worst = worst;
     }
+    v->listed = pool_alloc(v->pool, n, sizeof(*v->listed));
+    for (size_t i = 0; i < n; i++)
+        if (all[i].state == PAIR_READY && (all[i].decide.decision == DECISION_WORSE ||
+                                           all[i].decide.decision == DECISION_INCONCLUSIVE))
+            v->listed[v->n_listed++] = &all[i];
+    qsort(v->listed, v->n_listed, sizeof(*v->listed), by_loss);
 }
 
 /* What B failed comes first: it makes the run incomplete. */
@@ -288,16 +286,6 @@ static void fill_left(struct view *v)
         v->left[i].advice = advice_of(v, v->left[i].pairs[0]);
 }
 
-/* A cause stands next to the loss: what weighs on every pipe is said once, for all of them. */
-static bool has_finding(struct exam *x, const struct exam_result *finding)
-{
-    for (const struct exam_result *r = exam_results(x); r; r = r->next)
-        if (r->state == EXAM_FOUND && r->check == finding->check &&
-            !strcmp(r->subject, finding->subject))
-            return true;
-    return false;
-}
-
 /* Does a case that is worse or better go over a network? Where no path is told it may. */
 static bool is_on_network(const struct view *v, const struct view_pipe *pipe)
 {
@@ -322,49 +310,13 @@ static bool is_on_network(const struct view *v, const struct view_pipe *pipe)
     return false;
 }
 
-/* What plumb doctor finds on the machine of one side alone, and can explain the component. */
-static void add_findings(struct view *v, struct view_pipe *pipe, size_t room, bool of_b)
+/* What one side cannot tell may be the same on both: it explains nothing. */
+bool view_explains(const struct view *v, const struct machine_difference *d,
+                   const struct view_pipe *pipe)
 {
-    struct exam *x = report_exam(&v->p->report, of_b ? v->p->n_a : 0),
-                *other = report_exam(&v->p->report, of_b ? 0 : v->p->n_a);
-
-    for (const struct exam_result *r = x && other ? exam_results(x) : NULL; r; r = r->next) {
-        const char *area = "";
-
-        exam_find(r->check->id, &area);
-        bool network = !strcmp(area, "network") || !strcmp(area, "rdma");
-        if (r->state == EXAM_FOUND && !exam_repeats(x, r) && pipe->n_causes < room &&
-            exam_explains(x, r, pipe->name) && !has_finding(other, r) &&
-            (!network || is_on_network(v, pipe)))
-            pipe->causes[pipe->n_causes++] =
-                pool_text(v->pool, "found in %s alone: %s", of_b ? "B" : "A", exam_sentence(x, r));
-    }
-}
-
-#define FINDINGS_MAX 6 /* of a component, of both sides */
-
-static void fill_causes(struct view *v)
-{
-    for (size_t i = 0; i < v->n_pipes; i++) {
-        struct view_pipe *pipe = &v->pipes[i];
-
-        if (!pipe->counts[DECISION_WORSE] && !pipe->counts[DECISION_BETTER])
-            continue;
-        size_t room = v->n_differences + FINDINGS_MAX;
-
-        pipe->causes = pool_alloc(v->pool, room, sizeof(*pipe->causes));
-        for (size_t k = 0; k < v->n_differences; k++) {
-            const struct machine_difference *d = &v->differences[k];
-
-            /* what one side could not tell may be the same on both: it explains nothing */
-            if (*d->a && *d->b && words_has_pipe(d->pipes, pipe->name) &&
-                (strcmp(d->pipes, ON_NETWORK) != 0 || is_on_network(v, pipe)))
-                pipe->causes[pipe->n_causes++] =
-                    pool_text(v->pool, "%s: %s against %s", d->what, d->a, d->b);
-        }
-        add_findings(v, pipe, room, true);
-        add_findings(v, pipe, room, false);
-    }
+    return *d->a && *d->b && (pipe->counts[DECISION_WORSE] || pipe->counts[DECISION_BETTER]) &&
+           words_has_pipe(d->pipes, pipe->name) &&
+           (strcmp(d->pipes, ON_NETWORK) != 0 || is_on_network(v, pipe));
 }
 
 static void find_margin(struct view *v)
@@ -478,17 +430,30 @@ struct view_figures view_figures(struct pool *pool, const struct pair *pair)
                 : ""};
 
     if (!isnan(c->low) && !isnan(c->high))
-        f.interval = pool_text(pool, "%s to %s", number(pool, c->low, decimals),
+        f.interval = pool_text(pool, "%s-%s", number(pool, c->low, decimals),
                                number(pool, c->high, decimals));
     f.both = !*f.ratio     ? "no ratio"
              : *f.interval ? pool_text(pool, "%s (%s)", f.ratio, f.interval)
-                           : pool_text(pool, "%s (no interval)", f.ratio);
+                           : pool_text(pool, "%s (no CI)", f.ratio);
     if (c->decision == DECISION_INCONCLUSIVE && c->more_launches)
         f.more = pool_text(pool, "+%zu", c->more_launches);
     return f;
 }
 
 /* ---- All of it ---- */
+
+/* Places behind their like in the newest run of each side: a slow GPU link is no matter of the other side. */
+static void find_slow(struct view *v)
+{
+    struct headlines h;
+
+    v->slow_a = v->slow_b = "";
+    if (!v->n_ready)
+        return;
+    headlines_make(&v->p->report, &h);
+    v->slow_a = summary_slow(&v->p->report, &h, v->p->n_a - 1);
+    v->slow_b = summary_slow(&v->p->report, &h, v->p->report.n_runs - 1);
+}
 
 static bool failed_a(const struct pair *pair)
 {
@@ -508,11 +473,11 @@ void view_make(struct pairs *p, const struct reference *reference, struct view *
     fill_pipes(v);
     fill_left(v);
     v->n_differences = pairs_machine_differences(p, &v->differences);
-    fill_causes(v);
     v->state = pairs_unfinished(p, &v->n_unfinished);
     for (size_t i = 0; i < p->n; i++) {
         const struct pair *pair = &p->all[i];
 
+        v->n_extra += pair->state == PAIR_LOST_A;
         v->n_lacking += pair->state == PAIR_REFUSED || (pair->state == PAIR_LOST_B && lacks(pair));
         v->n_taken += pair->state == PAIR_TAKEN;
     }
@@ -522,5 +487,6 @@ void view_make(struct pairs *p, const struct reference *reference, struct view *
     v->incomplete = view_count(v, failed_a, &first) || v->n_failed_b || v->n_lacking ||
                     v->n_thinned || v->n_unfinished;
     find_margin(v);
+    find_slow(v);
     words_make(v);
 }

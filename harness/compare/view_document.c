@@ -2,23 +2,28 @@
 /* A comparison as a document, for a terminal, a page and Markdown: see compare.h. */
 #include <errno.h>
 #include <math.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "core/program.h"
+#include "core/stats.h"
 #include "harness/compare/compare.h"
 #include "harness/document/html.h"
 #include "harness/document/plot.h"
 #include "harness/forecast/versus.h"
 #include "harness/report/assets.h"
+#include "harness/report/show.h"
 #include "harness/text.h"
 
-#define NAMED_MAX 3 /* cases that are named of those left out for one reason */
+#define NAMED_MAX   3  /* cases that are named of those left out for one reason */
+#define REASONS_MAX 4  /* for which cases were left out */
+#define DIFFERS_MAX 4  /* that are told without being asked for */
+#define VALUE_MAX   40 /* bytes of a side of such a difference */
 
 enum view_for {
-    VIEW_TERMINAL, /* the first cases of a component */
-    VIEW_ALL,      /* all of them, and how to read it */
-    VIEW_PAGE,     /* all of them, the others folded */
-    VIEW_COMMENT   /* as a terminal: a comment on GitHub ends at 64 KiB */
+    VIEW_BRIEF, /* what is worse or inconclusive: a terminal, a comment */
+    VIEW_ALL,
+    VIEW_PAGE /* all, with charts */
 };
 
 /* A document in the making. */
@@ -28,106 +33,46 @@ struct composing {
     size_t n;
     struct pool *pool;
     enum view_for reader;
-    const char *common; /* what differs in every case that is shown, said once; "" */
 };
+
+static bool shows_all(const struct composing *m)
+{
+    return m->reader != VIEW_BRIEF;
+}
 
 static enum tone tone_of(enum decision decision)
 {
     return decision == DECISION_WORSE ? TONE_LOW : TONE_NONE;
 }
 
-/* Two cases or more, and the same in all of them. */
-static const char *common_of(const struct view *v)
+static void add_answer(const struct composing *m, const char *label, const char *text)
 {
-    const char *common = NULL;
-
-    for (size_t i = 0; i < v->n_pipes; i++)
-        for (size_t k = 0; k < v->pipes[i].n; k++) {
-            const char *differs = v->pipes[i].pairs[k]->differs;
-
-            if (common && strcmp(common, differs) != 0)
-                return "";
-            common = differs;
-        }
-    return common && v->n_ready > 1 ? common : "";
+    if (*text)
+        document_answer(m->d, label, "", TONE_NONE, text);
 }
 
 /* ---- the answers */
 
-/* "B alone in 3 of 14 cases (such as 'triad': steal 8.1 %)"; "" where that side is not. */
-static const char *side_disturbed(const struct composing *m, bool of_b)
-{
-    const struct pair *first = NULL;
-    size_t n = 0, alone = 0;
-
-    for (size_t i = 0; i < m->v->p->n; i++) {
-        const struct pair *pair = &m->v->p->all[i];
-        const struct disturbance *own = of_b ? &pair->noise_b : &pair->noise_a;
-        const struct disturbance *other = of_b ? &pair->noise_a : &pair->noise_b;
-
-        if (pair->state != PAIR_READY || !own->seen)
-            continue;
-        first = first ? first : pair;
-        n++;
-        alone += !other->seen;
-    }
-    if (!n)
-        return "";
-    return pool_text(m->pool, "%s in %zu of %s%s, such as '%s' (%s)", of_b ? "B" : "A", n,
-                     text_count(m->v->n_ready, "case").text,
-                     alone == n ? " (the other side not)"
-                     : alone    ? pool_text(m->pool, " (%zu times alone)", alone)
-                                : "",
-                     first->label,
-                     disturbance_text(m->pool, of_b ? &first->noise_b : &first->noise_a));
-}
-
-/* "a loss is proven in 4 equivalent cases, at most 3.3 % in 'triad'": they are equivalent since the
- * margin is wider. */
-static const char *within_text(const struct composing *m)
-{
-    const struct pair *most = NULL;
-    size_t n = 0;
-
-    for (size_t i = 0; i < m->v->p->n; i++) {
-        const struct pair *pair = &m->v->p->all[i];
-        const struct decide_case *c = &pair->decide;
-
-        if (pair->state != PAIR_READY || c->decision != DECISION_EQUIVALENT || !c->proven ||
-            !(c->ratio < 1))
-            continue;
-        most = !most || c->ratio < most->decide.ratio ? pair : most;
-        n++;
-    }
-    return n ? pool_text(m->pool, "a loss is proven in %s, %s%s in '%s'",
-                         text_count(n, "equivalent case").text, n > 1 ? "at most " : "",
-                         document_percent(m->pool, 100 * (1 - most->decide.ratio)), most->label)
-             : "";
-}
-
 static void add_answers(const struct composing *m)
 {
     struct view *v = m->v;
-    const char *a = side_disturbed(m, false), *b = side_disturbed(m, true);
-    const char *within = within_text(m);
-    bool act = view_exit(v, 1) == EXIT_BAD || view_exit(v, 1) == EXIT_INCOMPLETE;
 
-    document_answer(m->d, "Verdict", v->name, act ? TONE_LOW : TONE_NONE, v->verdict);
+    document_paragraph(m->d, v->verdict);
+    if (*v->slow_a)
+        add_answer(m, "Slow in A", v->slow_a);
+    if (*v->slow_b)
+        add_answer(m, "Slow in B", v->slow_b);
+    add_answer(m, "A", v->a);
+    add_answer(m, "B", v->b);
     if (v->versus)
-        document_answer(m->d, "Training", "", TONE_NONE,
-                        versus_text(m->pool, v->versus, v->price_a, v->price_b));
-    document_answer(m->d, "A", "", TONE_NONE, v->a);
-    document_answer(m->d, "B", "", TONE_NONE, v->b);
-    document_answer(m->d, "Rests on", "", TONE_NONE,
-                    pool_text(m->pool, "%s; intervals of 95 %%", v->basis));
+        add_answer(m, "Training", versus_text(m->pool, v->versus, v->price_a, v->price_b));
     if (v->reference)
-        document_answer(m->d, "Reference", "", TONE_NONE, reference_text(m->pool, v->reference));
-    if (*a || *b)
-        document_answer(m->d, "Disturbed", "", TONE_NONE, pool_join(m->pool, a, "; ", b));
-    if (*within)
-        document_answer(m->d, "In margin", "", TONE_NONE, within);
+        add_answer(m, "Reference", reference_text(m->pool, v->reference));
+    if (shows_all(m))
+        add_answer(m, "Rests on", v->basis);
+    add_answer(m, "Detects", v->detects);
     for (size_t i = 0; i < v->n_remarks; i++)
-        document_answer(m->d, "Note", "", TONE_NONE, v->remarks[i]);
+        add_answer(m, "Note", v->remarks[i]);
 }
 
 /* ---- the components */
@@ -135,16 +80,20 @@ static void add_answers(const struct composing *m)
 static void add_components(const struct composing *m)
 {
     static const struct document_column columns[] = {
-        {"Component", COLUMN_STAYS, false},      {"Cases", COLUMN_STAYS, true},
-        {"Worse", COLUMN_STAYS, true},           {"Undecided", COLUMN_STAYS, true},
-        {"Better", COLUMN_STAYS, true},          {"Equivalent", COLUMN_STAYS, true},
-        {"Lowest ratio", COLUMN_GOES_LAST, true}};
-    static const enum decision order[] = {DECISION_WORSE, DECISION_INCONCLUSIVE, DECISION_BETTER,
-                                          DECISION_EQUIVALENT};
+        {"component", COLUMN_STAYS, false}, {"cases", COLUMN_STAYS, true},
+        {"better", COLUMN_STAYS, true},     {"equivalent", COLUMN_STAYS, true},
+        {"worse", COLUMN_STAYS, true},      {"inconclusive", COLUMN_STAYS, true},
+        {"lowest", COLUMN_GOES_LAST, true}, {"worst case", COLUMN_GOES_LAST, false}};
+    static const enum decision order[] = {DECISION_BETTER, DECISION_EQUIVALENT, DECISION_WORSE,
+                                          DECISION_INCONCLUSIVE};
     const struct view *v = m->v;
+    bool any[VIEW_DECISIONS] = {false};
 
     if (!v->n_pipes)
         return;
+    for (size_t i = 0; i < v->n_pipes; i++)
+        for (size_t k = 0; k < VIEW_DECISIONS; k++)
+            any[k] = any[k] || v->pipes[i].counts[k];
     struct document_table *t = document_table(m->d, columns, sizeof(columns) / sizeof(*columns));
     for (size_t i = 0; i < v->n_pipes; i++) {
         const struct view_pipe *pipe = &v->pipes[i];
@@ -152,52 +101,31 @@ static void add_components(const struct composing *m)
 
         row[0] = cell_text(pipe->name);
         row[1] = cell_text(pool_text(m->pool, "%zu", pipe->n_cases));
-        for (size_t k = 0; k < 4; k++) {
-            row[2 + k] = cell_text(pool_text(m->pool, "%zu", pipe->counts[order[k]]));
+        for (size_t k = 0; k < VIEW_DECISIONS; k++) {
+            if (any[order[k]]) /* a column of nothing is left out */
+                row[2 + k] = cell_text(pool_text(m->pool, "%zu", pipe->counts[order[k]]));
             row[2 + k].tone = pipe->counts[order[k]] ? tone_of(order[k]) : TONE_NONE;
         }
-        row[6] = cell_text(pipe->worst ? view_figures(v->pool, pipe->worst).both : "no ratio");
+        row[6] = cell_text(pipe->worst ? view_figures(v->pool, pipe->worst).ratio : "no ratio");
+        row[7] = cell_text(pipe->worst ? pipe->worst->name : "");
     }
-    document_paragraph(m->d, "Ratio: B / A, or A / B where lower is better, as for times. Below 1, "
-                             "B lost.");
 }
 
-/* The first two go above the others where a terminal is narrow. */
-enum {
-    COMPONENT,
-    LABEL,
-    VALUE_A,
-    VALUE_B,
-    RATIO,
-    VERDICT,
-    MORE,
-    DETECTABLE,
-    DISTURBED,
-    DIFFERS,
-    CELLS
-};
+/* ---- the cases */
 
-static const struct document_column by_launches[CELLS] = {
-    [COMPONENT] = {"Component", COLUMN_STAYS, false},
-    [LABEL] = {"Case", COLUMN_STAYS, false},
+enum { NAME, VALUE_A, VALUE_B, RATIO, INTERVAL, WORD, MORE, DETECTABLE, DISTURBED, DIFFERS, CELLS };
+
+static const struct document_column case_columns[CELLS] = {
+    [NAME] = {"case", COLUMN_STAYS, false},
     [VALUE_A] = {"A", COLUMN_GOES_LAST, true},
     [VALUE_B] = {"B", COLUMN_GOES_LAST, true},
-    [RATIO] = {"Ratio (interval)", COLUMN_STAYS, true},
-    [VERDICT] = {"Verdict", COLUMN_STAYS, false},
-    [MORE] = {"More launches", COLUMN_GOES_FIRST, true},
-    [DETECTABLE] = {"Detectable loss", COLUMN_GOES_FIRST, true},
-    [DISTURBED] = {"Disturbed", COLUMN_GOES_FIRST, false},
-    [DIFFERS] = {"Differs", COLUMN_GOES_FIRST, false}};
-
-static const struct document_column *columns_of(const struct composing *m)
-{
-    if (!m->v->p->overall.by_runs)
-        return by_launches;
-    struct document_column *columns = pool_alloc(m->pool, CELLS, sizeof(*columns));
-    memcpy(columns, by_launches, sizeof(by_launches));
-    columns[MORE].name = "More runs";
-    return columns;
-}
+    [RATIO] = {"ratio", COLUMN_STAYS, true},
+    [INTERVAL] = {"95 % CI", COLUMN_STAYS, true},
+    [WORD] = {"", COLUMN_STAYS, false},
+    [MORE] = {"more repetitions", COLUMN_GOES_FIRST, true},
+    [DETECTABLE] = {"detects", COLUMN_GOES_FIRST, true},
+    [DISTURBED] = {"disturbed", COLUMN_GOES_FIRST, false},
+    [DIFFERS] = {"differs", COLUMN_GOES_FIRST, false}};
 
 /* "A: nothing; B: steal 8.1 %"; "" where nothing was seen on either side. */
 static const char *disturbed_text(const struct composing *m, const struct pair *pair)
@@ -216,106 +144,100 @@ static const char *caution(const struct pair *pair)
     bool a = pair->noise_a.seen, b = pair->noise_b.seen;
 
     if (pair->decide.obstacle == OBSTACLE_FEW && pair->decide.beyond)
-        return "The whole interval is past the margin. But so few launches cannot tell a change "
-               "from two levels between launches: 5 a side can.";
+        return "The whole CI is past the margin. But so few repetitions cannot tell a change from "
+               "two modes: 5 a side can.";
     if (pair->explained)
         return "The time that others took of one side's CPU can explain a difference, or hide a "
                "real one.";
     if (pair->decide.decision == DECISION_WORSE && b && !a)
-        return "B alone was disturbed. The disturbance explains a part of the loss at most.";
+        return "Only B was disturbed, which explains a part of the slowdown at most.";
     if (pair->decide.decision == DECISION_BETTER && a && !b)
-        return "A alone was disturbed. The disturbance explains a part of the gain at most.";
+        return "Only A was disturbed, which explains a part of the improvement at most.";
     if (pair->decide.decision == DECISION_EQUIVALENT && a != b)
-        return "One side alone was disturbed. On a quiet machine, the two may differ more.";
+        return "Only one side was disturbed. On a quiet machine, the two may differ more.";
     if (view_word(pair)->likely)
-        return "The whole interval is past the margin. Among all cases, chance alone makes one "
-               "such interval likely.";
+        return "The whole CI is past the margin. Among all cases, chance makes one such CI likely.";
     return "";
 }
 
-/* As a text, which a narrow page shows with the column's name. */
-static struct cell value_cell(const struct composing *m, double value, const char *unit)
+/* In the unit that suits A's, which stands at B's. */
+static struct cell value_cell(const struct composing *m, double value, double like,
+                              const char *unit, bool with_unit)
 {
-    return cell_text(
-        isfinite(value) ? pool_text(m->pool, "%s %s", document_number(m->pool, value), unit) : "");
+    struct show_scale scale = show_scale(m->pool, like, unit);
+
+    return cell_text(isfinite(value)
+                         ? pool_text(m->pool, "%s%s%s", show_short(m->pool, value * scale.factor),
+                                     with_unit ? " " : "", with_unit ? scale.unit : "")
+                         : "");
 }
 
-static void add_cases(const struct composing *m, struct document_table *t,
-                      const struct view_pipe *pipe, size_t from, size_t to)
+static void add_case(const struct composing *m, struct document_table *t, const struct pair *pair)
 {
-    for (size_t i = from; i < to; i++) {
-        struct view_figures f = view_figures(m->pool, pipe->pairs[i]);
-        const struct decide_case *c = &pipe->pairs[i]->decide;
-        struct cell *row = document_row(t);
+    struct view_figures f = view_figures(m->pool, pair);
+    const struct decide_case *c = &pair->decide;
+    double a = decide_value_a(c), b = decide_value_b(c);
+    struct cell *row = document_row(t);
 
-        row[COMPONENT] = cell_text(pipe->pairs[i]->pipe);
-        row[LABEL] = cell_text(c->judged_by == DECIDE_BY_SUSTAINED
-                                   ? pool_text(m->pool, "%s, sustained", pipe->pairs[i]->label)
-                                   : pipe->pairs[i]->label);
-        row[VALUE_A] = value_cell(m, decide_value_a(c), pipe->pairs[i]->c->unit);
-        row[VALUE_B] = value_cell(m, decide_value_b(c), pipe->pairs[i]->c->unit);
-        row[RATIO] = cell_text(f.both);
-        row[VERDICT] = cell_word(f.verdict, tone_of(c->decision));
-        cell_note(&row[VERDICT], document_note(m->d, caution(pipe->pairs[i])));
-        row[MORE] = cell_text(f.more);
-        row[DETECTABLE] = cell_text(f.detectable);
-        row[DISTURBED] = cell_text(disturbed_text(m, pipe->pairs[i]));
-        row[DIFFERS] = cell_text(*m->common ? "" : pipe->pairs[i]->differs);
+    row[NAME] = cell_text(c->judged_by == DECIDE_BY_SUSTAINED
+                              ? pool_text(m->pool, "%s, sustained", pair->name)
+                              : pair->name);
+    row[VALUE_A] = value_cell(m, a, a, pair->c->unit, false);
+    row[VALUE_B] = value_cell(m, b, isfinite(a) ? a : b, pair->c->unit, true);
+    row[RATIO] = cell_text(*f.ratio ? f.ratio : "no ratio");
+    row[INTERVAL] = cell_text(f.interval);
+    row[WORD] = cell_word(f.verdict, tone_of(c->decision));
+    cell_note(&row[WORD], document_note(m->d, caution(pair)));
+    if (!shows_all(m))
+        return;
+    row[MORE] = cell_text(f.more);
+    row[DETECTABLE] = cell_text(f.detectable);
+    row[DISTURBED] = cell_text(disturbed_text(m, pair));
+    row[DIFFERS] = cell_text(pair->differs);
+}
+
+/* Of one component, those that are equivalent, or the others. */
+static void add_some(const struct composing *m, struct document *d, const struct view_pipe *pipe,
+                     bool equivalent)
+{
+    struct document_table *t = NULL;
+
+    for (size_t i = 0; i < pipe->n; i++)
+        if ((pipe->pairs[i]->decide.decision == DECISION_EQUIVALENT) == equivalent) {
+            t = t ? t : document_table(d, case_columns, CELLS);
+            add_case(m, t, pipe->pairs[i]);
+        }
+}
+
+/* Component by component; a page folds what is equivalent. */
+static void add_every_case(const struct composing *m)
+{
+    for (size_t i = 0; i < m->v->n_pipes; i++) {
+        const struct view_pipe *pipe = &m->v->pipes[i];
+        size_t n = pipe->counts[DECISION_EQUIVALENT];
+
+        if (pipe->n)
+            document_heading(m->d, 4, pipe->name, "");
+        add_some(m, m->d, pipe, false);
+        if (n)
+            add_some(m, document_fold(m->d, text_count(n, "equivalent case").text), pipe, true);
     }
+    document_notes(m->d);
 }
 
-static void add_fold(const struct composing *m, const struct view_pipe *pipe, size_t from,
-                     size_t to, const char *what)
-{
-    if (from < to) {
-        struct document *fold = document_fold(
-            m->d, pool_text(m->pool, "%s: %s", pipe->name, text_count(to - from, what).text));
-
-        add_cases(m, document_table(fold, columns_of(m), CELLS), pipe, from, to);
-    }
-}
-
-static size_t first_of(const struct composing *m, const struct view_pipe *pipe)
-{
-    return m->reader == VIEW_ALL ? pipe->n : pipe->n_first;
-}
-
-static void add_all_cases(const struct composing *m)
+/* What is worse or inconclusive. */
+static void add_listed_cases(const struct composing *m)
 {
     const struct view *v = m->v;
-    size_t n = 0;
+    size_t shown = v->n_listed < VIEW_FIRST ? v->n_listed : VIEW_FIRST;
+    struct document_table *t = shown ? document_table(m->d, case_columns, CELLS) : NULL;
 
-    for (size_t i = 0; i < v->n_pipes; i++)
-        n += first_of(m, &v->pipes[i]);
-    if (n) {
-        document_heading(m->d, 3, "Cases", "");
-        struct document_table *t = document_table(m->d, columns_of(m), CELLS);
-
-        for (size_t i = 0; i < v->n_pipes; i++)
-            add_cases(m, t, &v->pipes[i], 0, first_of(m, &v->pipes[i]));
-        document_notes(m->d);
-    }
-    if ((n || m->reader == VIEW_PAGE) && *m->common)
-        document_item(m->d, pool_text(m->pool, "all %s differ in this: %s",
-                                      text_count(v->n_ready, "case").text, m->common));
-    for (size_t i = 0; i < v->n_pipes && m->reader != VIEW_ALL; i++) {
-        /* A terminal and a comment say how many there are; a page folds them. */
-        const struct view_pipe *pipe = &v->pipes[i];
-        const char *lists = m->reader == VIEW_TERMINAL ? ": --all lists them" : "";
-        size_t more = pipe->n_shown - pipe->n_first;
-
-        if (m->reader == VIEW_PAGE) {
-            add_fold(m, pipe, pipe->n_first, pipe->n_shown, "more case");
-            add_fold(m, pipe, pipe->n_shown, pipe->n, "equivalent case");
-        } else if (more) {
-            document_item(m->d, pool_text(m->pool, "%s: %zu more cases that are not equivalent%s",
-                                          pipe->name, more, lists));
-        }
-    }
-    if (m->reader == VIEW_TERMINAL && v->p->overall.n_equivalent)
-        document_item(m->d,
-                      pool_text(m->pool, "%s: --all lists them",
-                                text_count(v->p->overall.n_equivalent, "equivalent case").text));
+    for (size_t i = 0; i < shown; i++)
+        add_case(m, t, v->listed[i]);
+    document_notes(m->d);
+    if (v->n_listed > shown)
+        document_paragraph(m->d,
+                           pool_text(m->pool, "... and %zu more: --all", v->n_listed - shown));
 }
 
 /* ---- the forest: the first cases of each component as ratios with their intervals */
@@ -347,10 +269,10 @@ static void add_row(const struct composing *m, struct forest *f, const struct pa
     /* The name of the component is the figure's. */
     size_t n = strlen(pair->bench ? pair->bench->name : "");
 
-    f->ticks[i] = (struct plot_tick){(double)i, n && !strncmp(pair->label, pair->bench->name, n) &&
-                                                        pair->label[n] == ' '
-                                                    ? pair->label + n + 1
-                                                    : pair->label};
+    f->ticks[i] = (struct plot_tick){(double)i, n && !strncmp(pair->name, pair->bench->name, n) &&
+                                                        pair->name[n] == ' '
+                                                    ? pair->name + n + 1
+                                                    : pair->name};
     /* A ratio that the axis does not reach stands in the word. */
     const char *word = view_figures(m->pool, pair).verdict;
     double ratio = pair->decide.ratio;
@@ -398,69 +320,60 @@ static void add_forest(const struct composing *m, const struct view_pipe *pipe)
     }
     document_figure(
         m->d, &f->plot,
-        pool_text(m->pool, "Ratio and its 95 %% interval, with the margin as a band%s",
+        pool_text(m->pool, "Ratio and its 95 %% CI, with the margin as a band%s",
                   f->line.n < pipe->n
                       ? pool_text(m->pool, "; %zu of %zu cases, worst first", f->line.n, pipe->n)
                       : ""));
 }
 
-/* Has an earlier component this cause, too? Then it is listed there. */
-static bool is_listed(const struct view *v, size_t pipe, const char *cause)
+/* ---- what differs, and what it may explain */
+
+/* "kernel 6.1 / 6.5"; of what is long the name. */
+static const char *brief(struct pool *pool, const struct machine_difference *d)
 {
-    for (size_t i = 0; i < pipe; i++)
-        for (size_t k = 0; k < v->pipes[i].n_causes; k++)
-            if (!strcmp(v->pipes[i].causes[k], cause))
-                return true;
-    return false;
+    if (!*d->a || !*d->b || strlen(d->a) > VALUE_MAX || strlen(d->b) > VALUE_MAX)
+        return d->what;
+    return pool_text(pool, "%s %s / %s", d->what, d->a, d->b);
 }
 
-static const char *pipes_with(const struct composing *m, size_t first, const char *cause)
+/* The components that moved, and on which it may weigh. */
+static const char *explained_by(const struct composing *m, const struct machine_difference *d)
 {
-    const struct view *v = m->v;
-    const char **names = pool_alloc(m->pool, v->n_pipes, sizeof(*names));
-    size_t n = 0;
+    struct show_list names = {.pool = m->pool, .max = VIEW_NAMES};
 
-    for (size_t i = first; i < v->n_pipes; i++)
-        for (size_t k = 0; k < v->pipes[i].n_causes; k++)
-            if (!strcmp(v->pipes[i].causes[k], cause))
-                names[n++] = v->pipes[i].name;
-    return pool_list(m->pool, names, n, VIEW_NAMES, ", ");
+    for (size_t i = 0; i < m->v->n_pipes; i++)
+        if (view_explains(m->v, d, &m->v->pipes[i]))
+            show_list_add(&names, m->v->pipes[i].name);
+    return show_list_text(&names);
 }
 
-static void add_causes(const struct composing *m)
+/* What the rows of the cases that moved chose, then what the machines are: first what may explain something. */
+static void add_differs(const struct composing *m)
 {
     const struct view *v = m->v;
+    size_t most = shows_all(m) ? v->n_pipes + v->n_differences : DIFFERS_MAX;
+    struct show_list all = {.pool = m->pool, .max = most, .parts = "; "};
 
-    for (size_t i = 0; i < v->n_pipes; i++)
-        if (v->pipes[i].counts[DECISION_WORSE] || v->pipes[i].counts[DECISION_BETTER]) {
-            /* What the rows of a case tell of both sides: another kernel of a library, another
-             * instruction set. */
-            const struct view_pipe *pipe = &v->pipes[i];
-            for (size_t j = 0; j < pipe->n && !*m->common; j++) {
-                const char *differs = pipe->pairs[j]->differs;
-                size_t n = 0;
-                bool listed = !*differs;
+    for (size_t i = 0; i < v->n_pipes; i++) {
+        const struct view_pipe *pipe = &v->pipes[i];
+        const char *chosen = pipe->n && pipe->counts[DECISION_WORSE] + pipe->counts[DECISION_BETTER]
+                                 ? pipe->pairs[0]->differs
+                                 : "";
 
-                for (size_t k = 0; k < pipe->n; k++) {
-                    bool same = !strcmp(pipe->pairs[k]->differs, differs);
+        if (*chosen && strlen(chosen) < 2 * VALUE_MAX)
+            show_list_add(&all, pool_text(m->pool, "%s (%s)", chosen, pipe->name));
+    }
+    for (int explains = 1; explains >= shows_all(m); explains--) /* the table has the others */
+        for (size_t i = 0; i < v->n_differences; i++) {
+            const char *pipes = explained_by(m, &v->differences[i]);
 
-                    listed = listed || (same && k < j);
-                    n += same;
-                }
-                if (!listed)
-                    document_item(m->d, pool_text(m->pool, "%s differs in %zu of %zu cases: %s",
-                                                  pipe->name, n, pipe->n, differs));
-            }
+            if ((*pipes != 0) == explains)
+                show_list_add(&all, *pipes ? pool_text(m->pool, "%s (may explain %s)",
+                                                       brief(m->pool, &v->differences[i]), pipes)
+                                           : brief(m->pool, &v->differences[i]));
         }
-    for (size_t i = 0; i < v->n_pipes; i++)
-        for (size_t k = 0; k < v->pipes[i].n_causes; k++)
-            if (!is_listed(v, i, v->pipes[i].causes[k]))
-                document_item(m->d, pool_text(m->pool, "possible cause in %s: %s",
-                                              pipes_with(m, i, v->pipes[i].causes[k]),
-                                              v->pipes[i].causes[k]));
+    add_answer(m, "Differs", show_list_text(&all));
 }
-
-/* ---- what differs, and what was not compared */
 
 /* A row of each thing that one of the comparisons has. `key`: equal in all of them. */
 struct rows {
@@ -492,16 +405,16 @@ static struct cell *row_of(struct rows *r, const char *key, bool add, bool *is_n
     return r->cells[r->n++] = document_row(r->t);
 }
 
-/* Columns by these names, then one a side. */
+/* Columns by these names, then one a side, from this one on. */
 static struct document_column *columns_beside(const struct composing *m,
                                               const struct document_column *first, size_t n,
-                                              bool numbers)
+                                              size_t side)
 {
     struct document_column *columns = pool_alloc(m->pool, n + m->n + 2, sizeof(*columns));
 
     memcpy(columns, first, n * sizeof(*columns));
-    for (size_t i = 0; i <= m->n; i++)
-        columns[n + i] = (struct document_column){view_letters[i], COLUMN_STAYS, numbers};
+    for (; side <= m->n; side++)
+        columns[n++] = (struct document_column){view_letters[side], COLUMN_STAYS, false};
     return columns;
 }
 
@@ -513,7 +426,7 @@ static const char *known(const char *text)
 static void add_differences(const struct composing *m)
 {
     static const struct document_column what = {"What", COLUMN_STAYS, false};
-    struct document_column *columns = columns_beside(m, &what, 1, false);
+    struct document_column *columns = columns_beside(m, &what, 1, 0);
     size_t most = 0, affects = m->n + 2;
     bool is_new;
 
@@ -540,87 +453,97 @@ static void add_differences(const struct composing *m)
         }
 }
 
+/* ---- what was not compared */
+
 static void add_left(const struct composing *m)
 {
     struct view *v = m->v;
+    size_t shown = 0, n = 0;
 
-    if (v->n_left)
-        document_heading(m->d, 3, "Not compared", "");
     for (size_t i = 0; i < v->n_left; i++) {
         const struct view_left *left = &v->left[i];
-        size_t most = m->reader == VIEW_ALL ? left->n : NAMED_MAX;
         const char **labels = pool_alloc(m->pool, left->n, sizeof(*labels));
 
+        if (!shows_all(m) && !left->state->of_a && !left->state->of_b)
+            continue; /* neither side has it */
+        if (!shows_all(m) && shown == REASONS_MAX) {
+            n += left->n;
+            continue;
+        }
+        if (!shown++)
+            document_heading(m->d, 3, "Not compared", "");
         for (size_t k = 0; k < left->n; k++)
             labels[k] = left->pairs[k]->label;
         document_item(m->d, pool_text(m->pool, "%s: %s%s (%s)", text_count(left->n, "case").text,
                                       left->state->says ? left->state->says : "",
                                       pool_join(m->pool, left->reason, ". ", left->advice),
-                                      pool_list(m->pool, labels, left->n, most, "; ")));
-        if (m->reader != VIEW_PAGE || left->n <= NAMED_MAX + 1)
-            continue;
-        struct document *fold = document_fold(m->d, text_count(left->n, "case").text);
-        for (size_t k = 0; k < left->n; k++)
-            document_item(fold, labels[k]);
+                                      pool_list(m->pool, labels, left->n,
+                                                shows_all(m) ? left->n : NAMED_MAX, "; ")));
     }
-}
-
-static void add_explanation(const struct composing *m)
-{
-    static const struct document_term terms[] = {
-        {"Ratio", "B / A, or A / B where lower is better, as for times: below 1, B lost. The "
-                  "interval of 95 % is beside it."},
-        {"equivalent", "the whole interval lies within the margin."},
-        {"worse, better", "a difference is proven over the whole suite, and is not within the "
-                          "margin."},
-        {"likely worse, likely better", "the whole interval is past the margin. Over the whole "
-                                        "suite, the difference is not proven yet."},
-        {"undecided", "none of these. It does not mean alike."},
-        {"undecided: disturbed", "the time that others took of the CPU can explain a difference "
-                                 "that is proven otherwise."},
-        {"More launches", "further launches a side that would decide, if nothing else changes."},
-        {"Detectable loss", "the smallest loss that this data names worse, 19 times in 20."},
-        {"Disturbed", "mean of steal, quota and throttling over the launches of a case."}};
-
-    if (m->reader == VIEW_TERMINAL || !m->v->n_ready)
-        return;
-    struct document *fold = document_fold(m->d, "How to read it");
-    document_terms(fold, terms, sizeof(terms) / sizeof(*terms));
+    if (n)
+        document_item(m->d, pool_text(m->pool, "%s more, for other reasons: --all",
+                                      text_count(n, "case").text));
 }
 
 /* ---- Three runs and more side by side: each against the first ---- */
 
-/* "0.896 to 0.903: 20 worse": the ratios in the component, and what they come to. */
+/* "against n1: n7 slower; n2 and n3 equivalent" */
+static const char *all_text(const struct composing *m)
+{
+    static const char *const kinds[] = {"%s slower in some cases and faster in others", "%s slower",
+                                        "%s faster", "%s inconclusive", "%s equivalent"};
+    struct show_list names[5];
+    const char *text = "";
+
+    for (size_t k = 0; k < 5; k++)
+        names[k] = (struct show_list){.pool = m->pool, .max = VIEWS_MAX};
+    for (size_t i = 0; i < m->n; i++) {
+        const struct decide_overall *o = &m->v[i].p->overall;
+
+        show_list_add(&names[o->n_worse && o->n_better               ? 0
+                             : o->n_worse                            ? 1
+                             : o->n_better                           ? 2
+                             : o->n_inconclusive || !m->v[i].n_ready ? 3
+                                                                     : 4],
+                      m->v[i].incomplete ? pool_text(m->pool, "%s (incomplete)", m->v[i].name_b)
+                                         : m->v[i].name_b);
+    }
+    for (size_t k = 0; k < 5; k++)
+        if (names[k].n)
+            text = pool_join(m->pool, text, "; ",
+                             show_filled(m->pool, kinds[k], show_list_text(&names[k])));
+    return pool_text(m->pool, "against %s: %s", m->v->name_a, text);
+}
+
+/* "0.849, 14 worse": the median of the component's ratios, and what they come to but equivalent. */
 static const char *pipe_text(struct pool *pool, const struct view_pipe *pipe)
 {
-    double low = INFINITY, high = 0;
-    const char *text, *counts = "";
+    static const enum decision told[] = {DECISION_WORSE, DECISION_BETTER, DECISION_INCONCLUSIVE};
+    double *ratios = pool_alloc(pool, pipe->n, sizeof(*ratios));
+    const char *text;
+    size_t n = 0;
 
-    for (size_t i = 0; i < pipe->n; i++) {
-        low = fmin(low, pipe->pairs[i]->decide.ratio);
-        high = fmax(high, pipe->pairs[i]->decide.ratio);
-    }
-    if (low > high)
-        return "";
-    text = words_range(pool, low, high);
-    for (int d = 0; d < VIEW_DECISIONS; d++)
-        if (pipe->counts[d])
-            counts = pool_join(
-                pool, counts, ", ",
-                pool_text(pool, "%zu %s", pipe->counts[d], decision_word((enum decision)d)));
-    return pool_join(pool, text, ": ", counts);
+    for (size_t i = 0; i < pipe->n; i++)
+        if (!isnan(pipe->pairs[i]->decide.ratio))
+            ratios[n++] = pipe->pairs[i]->decide.ratio;
+    text = n ? pool_text(pool, "%.3f", stats_median(ratios, n)) : "no ratio";
+    for (size_t i = 0; i < sizeof(told) / sizeof(*told); i++)
+        if (pipe->counts[told[i]])
+            text =
+                pool_text(pool, "%s, %zu %s", text, pipe->counts[told[i]], decision_name(told[i]));
+    return text;
 }
 
 static void add_components_beside(const struct composing *m)
 {
-    static const struct document_column first[] = {{"Component", COLUMN_STAYS, false},
-                                                   {"Cases", COLUMN_STAYS, true}};
+    static const struct document_column first[] = {{"component", COLUMN_STAYS, false},
+                                                   {"cases", COLUMN_STAYS, true}};
     size_t most = 0;
     bool is_new;
 
     for (size_t i = 0; i < m->n; i++)
         most += m->v[i].n_pipes;
-    struct rows rows = rows_new(m, m->d, columns_beside(m, first, 2, true), m->n + 3, most);
+    struct rows rows = rows_new(m, m->d, columns_beside(m, first, 2, 1), m->n + 2, most);
     for (size_t i = 0; i < m->n; i++)
         for (size_t k = 0; k < m->v[i].n_pipes; k++) {
             const struct view_pipe *pipe = &m->v[i].pipes[k];
@@ -629,9 +552,8 @@ static void add_components_beside(const struct composing *m)
             if (is_new) {
                 row[0] = cell_text(pipe->name);
                 row[1] = cell_text(pool_text(m->pool, "%zu", pipe->n_cases));
-                row[2] = cell_text("1");
             }
-            row[3 + i] = cell_text(pipe_text(m->pool, pipe));
+            row[2 + i] = cell_text(pipe_text(m->pool, pipe));
         }
 }
 
@@ -656,80 +578,64 @@ static bool is_even(const struct composing *m, const char *key, size_t near)
     return even == m->n;
 }
 
-/* The cases of A that are even, or the others. Returns how many there are. */
-static size_t add_cases_beside(const struct composing *m, struct document *d, bool even)
+/* The cases of A that are even, or the others, of these the first; returns how many there are. */
+static size_t add_cases_beside(const struct composing *m, struct document *d, bool even,
+                               size_t first)
 {
-    static const struct document_column first[] = {{"Component", COLUMN_STAYS, false},
-                                                   {"Case", COLUMN_STAYS, false}};
-    size_t most = 0;
+    static const struct document_column named = {"case", COLUMN_STAYS, false};
+    size_t most = 0, n = 0;
     bool is_new;
 
     for (size_t i = 0; i < m->n; i++)
         most += m->v[i].p->n;
-    struct rows rows = rows_new(m, d, columns_beside(m, first, 2, true), m->n + 3, most);
+    struct rows rows = rows_new(m, d, columns_beside(m, &named, 1, 0), m->n + 2, most);
     for (size_t i = 0; i < m->n; i++)
         for (size_t k = 0; k < m->v[i].p->n; k++) {
             const struct pair *pair = &m->v[i].p->all[k];
-            bool shown = view_state(pair)->of_a && is_even(m, pair->key, k) == even;
-            struct cell *row = row_of(&rows, pair->key, shown, &is_new);
+            bool is_shown = view_state(pair)->of_a && is_even(m, pair->key, k) == even;
+            struct cell *row = row_of(&rows, pair->key, is_shown && rows.n < first, &is_new);
 
-            if (is_new) {
-                row[0] = cell_text(pair->pipe);
-                row[1] = cell_text(pair->label);
-            }
+            n += is_shown && (is_new || !row) && !i;
+            if (is_new)
+                row[0] = cell_text(pair->name);
             if (!row)
                 continue;
             struct view_figures f = view_figures(m->pool, pair);
-            row[3 + i] =
-                cell_text(pair->state == PAIR_READY ? pool_text(m->pool, "%s %s", f.both, f.verdict)
-                                                    : "not compared");
+            bool plain = pair->decide.decision == DECISION_EQUIVALENT;
+
+            row[2 + i] = cell_text(pair->state != PAIR_READY ? "not compared"
+                                   : plain                   ? f.ratio
+                                           : pool_text(m->pool, "%s %s", f.ratio, f.verdict));
             if (pair->state == PAIR_READY)
-                row[2] = value_cell(m, decide_value_a(&pair->decide), pair->c->unit);
+                row[1] = value_cell(m, decide_value_a(&pair->decide), decide_value_a(&pair->decide),
+                                    pair->c->unit, true);
         }
-    return rows.n;
+    return n;
 }
 
 static void add_beside(const struct composing *m)
 {
-    struct document *hidden = document_new(m->pool);
+    bool all = shows_all(m);
 
-    document_answer(m->d, "A", "", TONE_NONE, m->v->a);
+    document_paragraph(m->d, all_text(m));
+    add_answer(m, "A", m->v->a);
     for (size_t i = 0; i < m->n; i++) {
-        const struct view *v = &m->v[i];
-        const struct decide_overall *o = &v->p->overall;
-        size_t left = v->n_failed_b + v->n_lacking;
-        const char *text = pool_text(
-            m->pool, "%s: %zu worse, %zu better, %zu equivalent, %zu undecided of %s%s%s%s", v->b,
-            o->n_worse, o->n_better, o->n_equivalent, o->n_inconclusive + v->n_taken,
-            text_count(v->n_ready + v->n_taken, "case").text,
-            left ? pool_text(m->pool, "; no value in %s", text_count(left, "case").text) : "",
-            v->n_thinned ? pool_text(m->pool, "; some launches failed in %s",
-                                     text_count(v->n_thinned, "case").text)
-                         : "",
-            v->n_unfinished ? "; not measured to its end" : "");
-
-        document_answer(m->d, view_letters[i + 1],
-                        v->incomplete ? "incomplete" : decision_word(o->decision),
-                        v->incomplete ? TONE_LOW : TONE_NONE, text);
+        add_answer(m, view_letters[i + 1], m->v[i].b);
+        document_answer_more(m->d, m->v[i].verdict, "");
     }
-    document_answer(m->d, "Rests on", "", TONE_NONE,
-                    pool_text(m->pool,
-                              "%zu comparisons with A; intervals and proof hold over all of them "
-                              "(%.1f %% each)",
-                              m->n, 100 - 5.0 / (double)m->n));
     add_components_beside(m);
-    document_heading(m->d, 3, "Cases", "");
-    add_cases_beside(m, m->d, false);
-    size_t even = add_cases_beside(m, hidden, true);
-    const char *count =
-        pool_text(m->pool, "%s in which all runs are equivalent", text_count(even, "case").text);
-    if (even && (m->reader == VIEW_PAGE || m->reader == VIEW_ALL))
-        add_cases_beside(m, document_fold(m->d, count), true);
-    else if (even)
-        document_item(m->d, pool_text(m->pool, "%s%s", count,
-                                      m->reader == VIEW_TERMINAL ? ": --all lists them" : ""));
-    document_paragraph(m->d, "A has its value, each other run its ratio to A, with interval and "
-                             "verdict; inverted where lower is better: below 1, A is better.");
+    size_t n = add_cases_beside(m, m->d, false, all ? SIZE_MAX : VIEW_FIRST);
+    if (!all && n > VIEW_FIRST)
+        document_paragraph(m->d, pool_text(m->pool, "... and %zu more: --all", n - VIEW_FIRST));
+    document_paragraph(m->d,
+                       pool_text(m->pool,
+                                 "Ratios to A, inverted where lower is better: below 1 is slower. "
+                                 "%zu comparisons share the proof: CIs of %.1f %%.",
+                                 m->n, 100 - 5.0 / (double)m->n));
+    if (all)
+        add_cases_beside(m, document_fold(m->d, "Cases in which all runs are equivalent"), true,
+                         SIZE_MAX);
+    add_differences(m);
     for (size_t i = 0; i < m->n; i++)
         for (size_t k = 0; k < m->v[i].n_left; k++) {
             const struct view_left *left = &m->v[i].left[k];
@@ -738,7 +644,6 @@ static void add_beside(const struct composing *m)
                                           view_letters[i + 1], text_count(left->n, "case").text,
                                           left->pairs[0]->label, left->reason));
         }
-    add_differences(m);
 }
 
 /* ---- all of it */
@@ -746,24 +651,28 @@ static void add_beside(const struct composing *m)
 static struct document *document_of(struct view *views, size_t n, enum view_for reader)
 {
     struct pool *pool = views->pool;
-    const struct composing m = {document_new(pool), views, n, pool, reader, common_of(views)};
+    const struct composing m = {document_new(pool), views, n, pool, reader};
 
     if (n > 1) {
         add_beside(&m);
         return m.d;
     }
     add_answers(&m);
+    add_differs(&m);
     add_components(&m);
     for (size_t i = 0; i < views->n_pipes && reader == VIEW_PAGE; i++)
-        if (views->pipes[i].n_first)
+        if (views->pipes[i].counts[DECISION_EQUIVALENT] < views->pipes[i].n)
             add_forest(&m, &views->pipes[i]);
-    add_all_cases(&m);
+    if (shows_all(&m))
+        add_every_case(&m);
+    else
+        add_listed_cases(&m);
     for (size_t i = 0; i < views->n_obstacles; i++)
         document_item(m.d, views->obstacles[i]);
-    add_causes(&m);
-    add_differences(&m);
+    if (shows_all(&m))
+        add_differences(&m);
     add_left(&m);
-    add_explanation(&m);
+    add_answer(&m, "Next", views->next);
     return m.d;
 }
 
@@ -774,30 +683,29 @@ int view_print_text(FILE *out, struct view *views, size_t n, bool all)
     struct document_terminal terminal = document_terminal_of(out);
 
     terminal.folds = all;
-    return document_write_terminal(document_of(views, n, all ? VIEW_ALL : VIEW_TERMINAL), &terminal,
+    return document_write_terminal(document_of(views, n, all ? VIEW_ALL : VIEW_BRIEF), &terminal,
                                    out);
 }
 
-/* "guest against bare", "a, b and c"; with the verdict in a word before the first. */
-static const char *title_of(struct view *views, size_t n, bool verdict)
+/* "guest against bare", "a, b and c" */
+static const char *title_of(struct view *views, size_t n)
 {
     const char *names[VIEWS_MAX + 1] = {views->name_a};
 
     for (size_t i = 0; i < n; i++)
         names[i + 1] = views[i].name_b;
     return n > 1 ? pool_list(views->pool, names, n + 1, VIEW_NAMES, ", ")
-                 : pool_text(views->pool, "%s%s%s against %s", verdict ? views->name : "",
-                             verdict ? ": " : "", views->name_b, views->name_a);
+                 : pool_text(views->pool, "%s against %s", views->name_b, views->name_a);
 }
 
 int view_print_markdown(FILE *out, struct view *views, size_t n)
 {
     struct document *head = document_new(views->pool);
 
-    document_heading(head, 2, title_of(views, n, true), "");
+    document_heading(head, 2, title_of(views, n), "");
     document_write_markdown(head, out);
     fputc('\n', out);
-    return document_write_markdown(document_of(views, n, VIEW_COMMENT), out);
+    return document_write_markdown(document_of(views, n, VIEW_BRIEF), out);
 }
 
 int view_print_html_section(FILE *out, struct view *v)
@@ -810,8 +718,8 @@ int view_print_html_section(FILE *out, struct view *v)
 
 int view_print_html(FILE *out, struct view *views, size_t n)
 {
-    html_page_begin(out, pool_text(views->pool, "%s - Plumbline", title_of(views, n, true)),
-                    pool_text(views->pool, "Plumbline comparison: %s", title_of(views, n, false)),
+    html_page_begin(out, pool_text(views->pool, "%s - Plumbline", title_of(views, n)),
+                    pool_text(views->pool, "Plumbline comparison: %s", title_of(views, n)),
                     asset_style);
     fputs("<section id='verdicts'>\n", out);
     int err = document_write_html(document_of(views, n, VIEW_PAGE), out);

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Comparisons as CSV and JSON: see compare.h. */
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "harness/compare/compare.h"
 #include "harness/document/record.h"
 #include "harness/forecast/versus.h"
 
-#define VIEW_JSON_SCHEMA 3
-#define MANY_JSON_SCHEMA 4
+#define VIEW_JSON_SCHEMA 4
+#define MANY_JSON_SCHEMA 5
 
 /* ---- What both formats have of a case, by one name: a column of the CSV, a key of the JSON ---- */
 
 #define CASE_FIELDS        9
 #define FIGURE_FIELDS      25
 #define DISTURBANCE_FIELDS 14
-#define FIELDS             (CASE_FIELDS + FIGURE_FIELDS + DISTURBANCE_FIELDS)
+#define SIDE_FIELDS        9
+#define FIELDS             (CASE_FIELDS + FIGURE_FIELDS + DISTURBANCE_FIELDS + SIDE_FIELDS)
 
 static size_t count_runs(const struct decide_side *side)
 {
@@ -72,7 +74,7 @@ static void figure_fields(const struct pair *pair, struct record_field *fields)
         record_number("p_better", c->p_better),
         record_number("standard_error", c->error),
         record_number("degrees_of_freedom", c->freedom),
-        record_number("detectable_loss", c->detectable),
+        record_number("detectable_slowdown", c->detectable),
         c->more_launches ? record_count("more", c->more_launches) : record_missing("more"),
         record_text("more_of", !c->more_launches ? NULL
                                : c->by_runs      ? "runs"
@@ -113,6 +115,35 @@ static void disturbance_fields(const struct pair *pair, struct record_field *fie
     memcpy(fields, all, sizeof(all));
 }
 
+/* What a side of one run has of the case, compared or not; NULL. */
+static const struct report_point *point_of(const struct view *v, const struct pair *pair, bool of_b)
+{
+    size_t n = of_b ? v->p->n_b : v->p->n_a;
+
+    return n == 1 && pair->bench && pair->c->points ? &pair->c->points[of_b ? v->p->n_a : 0] : NULL;
+}
+
+/* By itself, as in the summary.csv of its run. */
+static void side_fields(const struct view *v, const struct pair *pair, struct record_field *fields)
+{
+    static const char *const names[2][4] = {{"a_machine", "a_low", "a_high", "a_limit"},
+                                            {"b_machine", "b_low", "b_high", "b_limit"}};
+    size_t n = 0;
+
+    fields[n++] = record_text("benchmark", pair->bench ? pair->bench->name : NULL);
+    for (int side = 0; side < 2; side++) {
+        const struct report_point *p = point_of(v, pair, side);
+        const struct report_rows *rows =
+            p && p->n_rows ? &pair->bench->rows[side ? v->p->n_a : 0] : NULL;
+
+        fields[n++] = printable(v->pool, names[side][0],
+                                rows ? row_text(rows, p->rows[0], FIELD_HOST) : NULL);
+        fields[n++] = record_number(names[side][1], rows ? p->low : NAN);
+        fields[n++] = record_number(names[side][2], rows ? p->high : NAN);
+        fields[n++] = record_number(names[side][3], rows ? p->limit : NAN);
+    }
+}
+
 static json_t *values_json(const struct decide_side *side)
 {
     json_t *runs = json_array();
@@ -137,13 +168,16 @@ void view_figures_json(struct pool *pool, const struct pair *pair, json_t *o)
     json_object_set_new(o, "b_launches", values_json(&pair->decide.b));
 }
 
-static json_t *case_json(struct pool *pool, const struct pair *pair)
+static json_t *case_json(const struct view *v, const struct pair *pair)
 {
-    struct record_field fields[CASE_FIELDS + DISTURBANCE_FIELDS];
+    struct record_field fields[CASE_FIELDS + DISTURBANCE_FIELDS + SIDE_FIELDS];
+    struct pool *pool = v->pool;
     json_t *o = json_object();
 
     case_fields(pool, pair, fields);
     record_json(pool, o, fields, CASE_FIELDS);
+    side_fields(v, pair, fields);
+    record_json(pool, o, fields, SIDE_FIELDS);
     if (pair->state == PAIR_READY) {
         view_figures_json(pool, pair, o);
         disturbance_fields(pair, fields);
@@ -166,6 +200,7 @@ int view_print_csv(FILE *out, struct view *views, size_t n)
     case_fields(views->pool, &names, fields);
     figure_fields(&names, fields + CASE_FIELDS);
     disturbance_fields(&names, fields + CASE_FIELDS + FIGURE_FIELDS);
+    side_fields(views, &names, fields + FIELDS - SIDE_FIELDS);
     record_csv_head(out, run + skip, FIELDS + 1 - skip);
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < views[i].p->n; k++) {
@@ -175,8 +210,9 @@ int view_print_csv(FILE *out, struct view *views, size_t n)
             case_fields(views[i].pool, pair, fields);
             figure_fields(pair, fields + CASE_FIELDS);
             disturbance_fields(pair, fields + CASE_FIELDS + FIGURE_FIELDS);
-            for (size_t f = CASE_FIELDS; pair->state != PAIR_READY && f < FIELDS; f++)
+            for (size_t f = CASE_FIELDS; pair->state != PAIR_READY && f < FIELDS - SIDE_FIELDS; f++)
                 fields[f] = record_missing(fields[f].name);
+            side_fields(&views[i], pair, fields + FIELDS - SIDE_FIELDS);
             record_csv(out, run + skip, FIELDS + 1 - skip);
         }
     return ferror(out) ? -EIO : 0;
@@ -234,7 +270,7 @@ static json_t *view_json(struct view *v)
                       json_text(v->pool, pipe->worst ? pipe->worst->key : NULL)));
     }
     for (size_t i = 0; i < v->p->n; i++)
-        json_array_append_new(cases, case_json(v->pool, &v->p->all[i]));
+        json_array_append_new(cases, case_json(v, &v->p->all[i]));
     for (size_t i = 0; i < v->n_differences; i++) {
         const struct machine_difference *d = &v->differences[i];
         json_array_append_new(differences,

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sentences of a comparison: see compare.h. */
 #include <math.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/program.h"
+#include "core/stats.h"
 #include "harness/compare/compare.h"
+#include "harness/report/facts.h"
 #include "harness/report/show.h"
+#include "harness/report/summary.h"
 #include "harness/text.h"
-
-struct launch_range {
-    size_t least, most; /* of one run in one case */
-};
 
 static const char *text_at(const json_t *object, const char *key)
 {
@@ -36,372 +34,333 @@ bool words_has_pipe(const char *pipes, const char *pipe)
     return false;
 }
 
-/* A run whose name is not that of its folder is told by both: "r-b ('r/b') on guest3".
- * "vm-1 on guest3, 2026-01-02T03:00:00Z" */
+/* ---- The two sides ---- */
+
+struct runs {
+    size_t first, n;
+};
+
+static const json_t *meta_of(const struct view *v, size_t run)
+{
+    return v->p->report.runs[run].meta;
+}
+
+static const char *host_of(const struct view *v, size_t run)
+{
+    const json_t *machine = json_object_get(meta_of(v, run), "machine");
+
+    return text_at(json_object_get(machine, "host"), "hostname");
+}
+
+/* The host of all these runs; "": they are of several, or it is not known. */
+static const char *common_host(const struct view *v, struct runs side)
+{
+    for (size_t i = 1; i < side.n; i++)
+        if (strcmp(host_of(v, side.first), host_of(v, side.first + i)) != 0)
+            return "";
+    return host_of(v, side.first);
+}
+
+/* "guest" of "results/guest"; "" of several runs. */
+static const char *folder_of(const struct view *v, struct runs side)
+{
+    const char *path = v->p->report.runs[side.first].path, *slash = strrchr(path, '/');
+
+    return side.n > 1 ? "" : slash ? slash + 1 : path;
+}
+
+/* "quick-20261123-203555", as plumb run calls a folder that nobody named: it tells people nothing. */
+static bool is_dated(const char *name)
+{
+    static const char shape[] = "-dddddddd-dddddd";
+    size_t n = strlen(name), len = sizeof(shape) - 1;
+
+    if (n < len)
+        return false;
+    for (size_t i = 0; i < len; i++)
+        if (shape[i] == '-' ? name[n - len + i] != '-' : !strchr("0123456789", name[n - len + i]))
+            return false;
+    return true;
+}
+
+static bool differ(const char *a, const char *b)
+{
+    return *a && *b && strcmp(a, b) != 0;
+}
+
+/* What people call the sides: by folder, or by host where a folder has no name of its own; else by letter. */
+static void name_sides(struct view *v, struct runs a, struct runs b)
+{
+    const char *host_a = common_host(v, a), *host_b = common_host(v, b);
+    const char *folder_a = folder_of(v, a), *folder_b = folder_of(v, b);
+    bool nameless = !*folder_a || !*folder_b || is_dated(folder_a) || is_dated(folder_b);
+    bool by_host = differ(host_a, host_b) && nameless, by_folder = differ(folder_a, folder_b);
+
+    v->name_a = view_printable(v->pool, by_host ? host_a : by_folder ? folder_a : view_letters[0]);
+    v->name_b = view_printable(v->pool, by_host        ? host_b
+                                        : by_folder    ? folder_b
+                                        : v->p->name_b ? v->p->name_b
+                                                       : view_letters[1]);
+}
+
+/* "guest on node3"; a run that has another name than its folder is told by both. */
 static const char *run_text(struct view *v, size_t run)
 {
-    const json_t *meta = v->p->report.runs[run].meta;
-    const char *host =
-        text_at(json_object_get(json_object_get(meta, "machine"), "host"), "hostname");
     const char *text = v->p->report.names[run], *path = v->p->report.runs[run].path;
-    const char *slash = strrchr(path, '/');
+    const char *folder = folder_of(v, (struct runs){run, 1}), *host = host_of(v, run);
 
-    if (strcmp(text, slash ? slash + 1 : path) != 0)
+    if (is_dated(text))
+        text = folder;
+    else if (strcmp(text, folder) != 0)
         text = pool_text(v->pool, "%s ('%s')", text, path);
     if (*host)
         text = pool_text(v->pool, "%s on %s", text, host);
-    return show_joined(v->pool, text, text_at(meta, "started_utc"));
+    return text;
 }
 
-static const char *side_text(struct view *v, size_t first, size_t n)
+/* "5 repetitions", "2 to 5 repetitions" */
+static const char *repetitions_text(struct view *v, bool of_b)
 {
-    const char **texts = pool_alloc(v->pool, n, sizeof(*texts));
+    size_t least = 0, most = 0;
 
-    for (size_t i = 0; i < n; i++)
-        texts[i] = run_text(v, first + i);
-    return n == 1 ? texts[0]
-                  : pool_text(v->pool, "%zu runs: %s", n,
-                              pool_list(v->pool, texts, n, VIEW_NAMES, "; "));
+    for (size_t i = 0; i < v->p->n; i++) {
+        const struct pair *pair = &v->p->all[i];
+        const struct decide_side *side = of_b ? &pair->decide.b : &pair->decide.a;
+
+        for (size_t k = 0; pair->state == PAIR_READY && k < side->n; k++)
+            if (side->runs[k].n) {
+                least = least && least < side->runs[k].n ? least : side->runs[k].n;
+                most = most > side->runs[k].n ? most : side->runs[k].n;
+            }
+    }
+    const char *range = least == most ? "" : pool_text(v->pool, "%zu to ", least);
+
+    return most ? pool_text(v->pool, "%s%s", range, text_count(most, "repetition").text) : "";
 }
 
-/* "B (vm-1)": a side of one run by its name, too. */
-static const char *side_name(struct view *v, char letter)
+/* "quiet", "steal up to 9 %, noisy in 5 of 46 cases" */
+static const char *noise_text(struct view *v, bool of_b)
 {
-    size_t n = letter == 'A' ? v->p->n_a : v->p->n_b;
-    size_t first = letter == 'A' ? 0 : v->p->n_a;
+    struct disturbance most = {.steal_percent = 0, .quota_percent = 0, .gpu_percent = 0};
+    size_t noisy = 0, throttled = 0;
 
-    if (n != 1)
-        return pool_text(v->pool, "%c (%zu runs)", letter, n);
-    return pool_text(v->pool, "%c (%s)", letter, v->p->report.names[first]);
-}
+    for (size_t i = 0; i < v->p->n; i++) {
+        const struct disturbance *d = of_b ? &v->p->all[i].noise_b : &v->p->all[i].noise_a;
 
-/* "bare-1", "bare-1 and 2 more" */
-static const char *short_name(struct view *v, size_t first, size_t n)
-{
-    return pool_list(v->pool, v->p->report.names + first, n, 1, ", ");
-}
-
-/* "3 cases, such as 'triad'" */
-static const char *such_as(const struct view *v, size_t n, const struct pair *first)
-{
-    return pool_text(v->pool, "%s, %s'%s'", text_count(n, "case").text, n > 1 ? "such as " : "",
-                     first->label);
-}
-
-/* What becomes of a component in the sentence: the order is that of the sentence. */
-enum fate { FATE_WORSE, FATE_MIXED, FATE_BETTER, FATE_EQUIVALENT, FATE_UNDECIDED, FATES };
-
-static enum fate fate_of(const struct view_pipe *pipe)
-{
-    bool worse = pipe->counts[DECISION_WORSE], better = pipe->counts[DECISION_BETTER];
-
-    return worse && better                           ? FATE_MIXED
-           : worse                                   ? FATE_WORSE
-           : better                                  ? FATE_BETTER
-           : pipe->counts[DECISION_INCONCLUSIVE] > 0 ? FATE_UNDECIDED
-                                                     : FATE_EQUIVALENT;
-}
-
-/* Of the many components of one sentence, the table has the number of cases. */
-#define RANGED_MAX 2
-
-const char *words_range(struct pool *pool, double low, double high)
-{
-    const char *from = pool_text(pool, "%.3g", low), *to = pool_text(pool, "%.3g", high);
-
-    return strcmp(from, to) != 0 ? pool_text(pool, "%s to %s", from, to) : from;
-}
-
-/* "0.792 to 0.921 times A in 3 of 14 cases": the ratios of those decided so; of one, with its
- * interval. brief: without the cases. */
-static const char *range_of(struct view *v, const struct view_pipe *pipe, enum decision decision,
-                            bool brief)
-{
-    double low = INFINITY, high = 0;
-    size_t n = pipe->counts[decision];
-    const struct decide_case *one = NULL;
-
-    for (size_t i = 0; i < pipe->n; i++) {
-        const struct decide_case *c = &pipe->pairs[i]->decide;
-
-        if (c->decision != decision)
+        if (v->p->all[i].state != PAIR_READY)
             continue;
-        low = fmin(low, c->ratio);
-        high = fmax(high, c->ratio);
-        one = c;
+        most.steal_percent = fmax(most.steal_percent, d->steal_percent);
+        most.quota_percent = fmax(most.quota_percent, d->quota_percent);
+        most.gpu_percent = fmax(most.gpu_percent, d->gpu_percent);
+        noisy += 2 * d->noisy > d->rows;
+        throttled += d->throttled > 0;
     }
-    const char *range =
-        !one || low > high ? ""
-        : n == 1 ? pool_text(v->pool, "%.3g times A, %.3g to %.3g", one->ratio, one->low, one->high)
-                 : pool_text(v->pool, "%s times A", words_range(v->pool, low, high));
+    const char *text = disturbance_text(v->pool, &most);
 
-    return n == pipe->n_cases || (brief && *range)
-               ? range
-               : pool_text(v->pool, "%s%sin %zu of %zu cases", range,
-                           !*range  ? ""
-                           : n == 1 ? ", "
-                                    : " ",
-                           n, pipe->n_cases);
+    if (*text)
+        text = pool_text(v->pool, "%s at most", text);
+    if (throttled)
+        text = show_joined(
+            v->pool, text,
+            pool_text(v->pool, "CPU throttled in %zu of %zu cases", throttled, v->n_ready));
+    if (noisy)
+        text = show_joined(v->pool, text,
+                           pool_text(v->pool, "noisy in %zu of %zu cases", noisy, v->n_ready));
+    return *text || !v->n_ready ? text : "quiet";
 }
 
-static const char *component_text(struct view *v, const struct view_pipe *pipe, enum fate fate,
-                                  bool brief)
+static const char *side_text(struct view *v, struct runs side, bool of_b)
 {
-    switch (fate) {
-    case FATE_WORSE:
-    case FATE_BETTER:
-        return pool_text(
-            v->pool, "%s (%s)", pipe->name,
-            range_of(v, pipe, fate == FATE_WORSE ? DECISION_WORSE : DECISION_BETTER, brief));
-    case FATE_MIXED:
-        return pool_text(v->pool, "%s (%zu worse, %zu better)", pipe->name,
-                         pipe->counts[DECISION_WORSE], pipe->counts[DECISION_BETTER]);
-    default:
-        return pipe->name;
-    }
+    const char **texts = pool_alloc(v->pool, side.n, sizeof(*texts));
+    const json_t *meta = meta_of(v, side.first);
+    const char *nature = shown_nature(v->pool, json_object_get(meta, "machine"));
+
+    nature = show_joined(v->pool, nature, summary_cpu(&v->p->report, side.first));
+    for (size_t i = 0; i < side.n; i++)
+        texts[i] = run_text(v, side.first + i);
+    const char *text = pool_list(v->pool, texts, side.n, VIEW_NAMES, "; ");
+
+    if (side.n > 1)
+        text = pool_text(v->pool, "%zu runs: %s", side.n, text);
+    text = pool_join(v->pool, text, ": ", nature);
+    text = show_joined(v->pool, text, pool_text(v->pool, "%.10s", text_at(meta, "started_utc")));
+    text = show_joined(v->pool, text, repetitions_text(v, of_b));
+    return show_joined(v->pool, text, noise_text(v, of_b));
 }
 
-/* "worse in Memory (0.79 to 0.92 times A in 3 of 14 cases)"; "" where no component is of this fate.
- */
-static const char *fate_text(struct view *v, enum fate fate)
-{
-    static const char *const words[FATES] = {"worse in", "mixed in", "better in", "equivalent in",
-                                             "undecided in"};
-    const char **names = pool_alloc(v->pool, v->n_pipes + 1, sizeof(*names));
-    size_t n = 0, all = 0;
+/* ---- Who wins where, by how much ---- */
 
-    for (size_t i = 0; i < v->n_pipes; i++)
-        all += fate_of(&v->pipes[i]) == fate;
-    for (size_t i = 0; i < v->n_pipes; i++)
-        if (fate_of(&v->pipes[i]) == fate)
-            names[n++] = component_text(v, &v->pipes[i], fate, all > RANGED_MAX);
+/* The cases of a component that are worse, or better. */
+struct moved {
+    const struct view_pipe *pipe;
+    size_t n;
+    double middle, low, high; /* of their ratios; of one case its interval */
+};
+
+/* They stand together, worse first and better behind what is inconclusive. */
+static struct moved moved_of(const struct view_pipe *pipe, enum decision decision)
+{
+    struct moved m = {.pipe = pipe, .n = pipe->counts[decision], .middle = NAN};
+    size_t first = 0, n = 0;
+
+    while (first < pipe->n && pipe->pairs[first]->decide.decision != decision)
+        first++;
+    while (n < m.n && !isnan(pipe->pairs[first + n]->decide.ratio))
+        n++;
     if (!n)
-        return "";
-    if (n == v->n_pipes && n > 1 && fate == FATE_EQUIVALENT)
-        return pool_text(v->pool, "equivalent in all %zu components", n);
-    return pool_text(v->pool, "%s %s", words[fate], pool_list(v->pool, names, n, VIEW_NAMES, ", "));
+        return m;
+    const struct decide_case *one = &pipe->pairs[first]->decide,
+                             *last = &pipe->pairs[first + n - 1]->decide;
+
+    m.middle = pipe->pairs[first + n / 2]->decide.ratio;
+    m.low = n > 1 ? one->ratio : one->low;
+    m.high = n > 1 ? last->ratio : one->high;
+    return m;
+}
+
+/* "10 % (9.5 to 10.4)"; from a half or twice on "a factor of 2.1 (1.9 to 2.4)". */
+static const char *amount(struct pool *pool, const struct moved *m, bool brief)
+{
+    double size = fabs(log(m->middle)), a = fabs(log(m->low)), b = fabs(log(m->high));
+    bool factor = size >= log(2), down = m->middle < 1;
+    double low = fmin(a, b), high = fmax(a, b);
+
+    low = factor ? exp(low) : 100 * fabs(expm1(down ? -low : low));
+    high = factor ? exp(high) : 100 * fabs(expm1(down ? -high : high));
+    size = factor ? exp(size) : 100 * fabs(expm1(down ? -size : size));
+    const char *text = pool_text(pool, factor ? "a factor of %.*f" : "%.*f %%", size < 9.95, size);
+
+    if (brief || !isfinite(low) || !isfinite(high))
+        return text;
+    return pool_text(pool, "%s (%.1f to %.1f)", text, low, high);
+}
+
+/* "Memory by 10 % (9.5 to 10.4) in 3 of 14 cases"; among many "Memory by 10 % (3 of 14)" */
+static const char *moved_text(struct view *v, const struct moved *m, bool brief)
+{
+    const char *text = m->pipe->name;
+
+    if (!isnan(m->middle))
+        text = pool_text(v->pool, "%s by %s", text, amount(v->pool, m, brief));
+    return m->n == m->pipe->n_cases
+               ? text
+               : pool_text(v->pool, brief ? "%s (%zu of %zu)" : "%s in %zu of %zu cases", text,
+                           m->n, m->pipe->n_cases);
 }
 
 static int by_size(const void *x, const void *y)
 {
-    const size_t *a = x, *b = y;
+    double a = fabs(log(((const struct moved *)x)->middle));
+    double b = fabs(log(((const struct moved *)y)->middle));
 
-    return (*a > *b) - (*a < *b);
+    return isnan(a) || isnan(b) ? isnan(a) - isnan(b) : (a < b) - (a > b);
 }
 
-/* "3 more launches a side would decide" */
-static const char *launches_more(struct view *v, size_t n, bool by_runs)
+#define RANGED_MAX 2 /* components of a sentence that have their ranges, too */
+
+/* The components with such cases, the largest change first; "" of none. *size: of that. */
+static const char *list_moved(struct view *v, enum decision decision, double *size)
 {
-    return pool_text(v->pool, "%s a side would decide",
-                     text_count(n, by_runs ? "more run" : "more launch").text);
-}
+    struct moved *all = pool_alloc(v->pool, v->n_pipes, sizeof(*all));
+    const char **texts = pool_alloc(v->pool, v->n_pipes, sizeof(*texts));
+    size_t n = 0, n_moved = 0;
 
-/* ". 3 more launches a side would decide": all the undecided cases of the whole comparison. Where
- * the most that a case needs is far more than half of them need, both are told. */
-static const char *more_text(struct view *v)
-{
-    size_t *needed = pool_alloc(v->pool, v->p->n + 1, sizeof(*needed));
-    size_t n = 0, unknown = v->n_taken, by_runs = 0;
+    for (size_t i = 0; i < v->n_pipes; i++) {
+        const size_t *counts = v->pipes[i].counts;
 
-    for (size_t i = 0; i < v->p->n; i++) {
-        const struct pair *pair = &v->p->all[i];
-
-        if (pair->state != PAIR_READY || pair->decide.decision != DECISION_INCONCLUSIVE)
-            continue;
-        if (pair->decide.more_launches)
-            needed[n++] = pair->decide.more_launches;
-        unknown += pair->explained || !pair->decide.more_launches;
-        by_runs += pair->decide.by_runs;
+        n_moved += (counts[DECISION_WORSE] > 0) + (counts[DECISION_BETTER] > 0);
+        if (counts[decision])
+            all[n++] = moved_of(&v->pipes[i], decision);
     }
-    if (!n)
-        return "";
-    qsort(needed, n, sizeof(*needed), by_size);
-    size_t half = needed[(n - 1) / 2], most = needed[n - 1];
-
-    if (most > 2 * half)
-        return pool_text(v->pool, ". %s half of the undecided cases, and %zu all%s",
-                         launches_more(v, half, by_runs), most,
-                         unknown ? pool_text(v->pool, " but %zu", unknown) : "");
-    return pool_text(v->pool, ". %s%s", launches_more(v, most, by_runs),
-                     unknown ? pool_text(v->pool, ", but for %s", text_count(unknown, "case").text)
-                             : "");
+    qsort(all, n, sizeof(*all), by_size);
+    for (size_t i = 0; i < n; i++)
+        texts[i] = moved_text(v, &all[i], n_moved > RANGED_MAX);
+    *size = n ? fabs(log(all[0].middle)) : 0;
+    return pool_list(v->pool, texts, n, VIEW_NAMES, ", ");
 }
 
-/* Who wins where, by how much, and what cannot be told: a sentence for each fate. */
-static const char *who_wins(struct view *v)
+/* "36 cases equivalent within 5 %, 9 inconclusive and 20 not compared (8 failed in lost)": all that are
+ * neither worse nor better. "": none are. */
+static const char *others_text(struct view *v)
 {
-    const char *text = "";
+    const struct decide_overall *o = &v->p->overall;
+    const char *margin = view_percent(v->pool, v->margin);
+    const char *failed =
+        v->n_failed_b ? pool_text(v->pool, " (%zu failed in %s)", v->n_failed_b, v->name_b) : "";
+    const struct {
+        size_t n;
+        const char *what, *more;
+    } kinds[] = {{o->n_equivalent, "equivalent within ", *margin ? margin : "their margins"},
+                 {o->n_inconclusive, "inconclusive", ""},
+                 {v->n_failed_b + v->n_lacking + v->n_extra, "not compared", failed}};
+    const char *parts[3];
+    size_t n = 0;
 
-    for (enum fate fate = 0; fate < FATES; fate++) {
-        const char *next = fate_text(v, fate);
+    for (size_t i = 0; i < 3; i++)
+        if (kinds[i].n) {
+            const char *count = n ? pool_text(v->pool, "%zu", kinds[i].n)
+                                  : pool_text(v->pool, "%s", text_count(kinds[i].n, "case").text);
 
-        if (*next && *text)
-            text =
-                pool_text(v->pool, "%s. %s is %s", text, fate == FATE_UNDECIDED ? "It" : "B", next);
-        else if (*next)
-            text = next;
-    }
-    return pool_text(v->pool, "%s against %s: %s%s", side_name(v, 'B'), side_name(v, 'A'), text,
-                     more_text(v));
+            parts[n++] = pool_text(v->pool, "%s %s%s", count, kinds[i].what, kinds[i].more);
+        }
+    return pool_list(v->pool, parts, n, 3, ", ");
 }
 
 static const char *decided_text(struct view *v)
 {
-    if (!v->n_ready && v->n_taken)
-        return "nothing could be decided: all cases of both sides are left out for steal";
-    if (!v->n_ready)
-        return "nothing could be decided: no case of A could be paired with one of B";
-    if (!v->p->overall.n_judged)
-        return pool_text(v->pool,
-                         "nothing could be decided: none of %s has a value and a spread on both "
-                         "sides",
-                         text_count(v->n_ready, "case").text);
-    return who_wins(v);
+    const struct decide_overall *o = &v->p->overall;
+    const char *margin = view_percent(v->pool, v->margin), *others = others_text(v);
+    double down, up;
+    const char *slower = list_moved(v, DECISION_WORSE, &down);
+    const char *faster = list_moved(v, DECISION_BETTER, &up);
+    bool all_else = *margin && !o->n_inconclusive && !v->n_failed_b && !v->n_lacking && !v->n_extra;
+    const char *text =
+        pool_text(v->pool, "%s is %s than %s", v->name_b,
+                  *slower && (down >= up || !*faster) ? "slower" : "faster", v->name_a);
+
+    if (!v->n_ready && !v->n_taken)
+        return pool_text(v->pool, "nothing of %s and %s can be compared%s%s", v->name_a, v->name_b,
+                         *others ? ": " : "", others);
+    if (!*slower && !*faster)
+        return all_else && o->n_equivalent
+                   ? pool_text(v->pool, "%s is equivalent to %s within %s in all %s", v->name_b,
+                               v->name_a, margin, text_count(o->n_equivalent, "case").text)
+                   : pool_text(v->pool, "%s against %s: %s", v->name_b, v->name_a, others);
+    if (*slower && *faster)
+        text = pool_text(v->pool, "%s in %s; %s in %s", text, down >= up ? slower : faster,
+                         down >= up ? "faster" : "slower", down >= up ? faster : slower);
+    else
+        text = pool_text(v->pool, "%s: %s", text, *slower ? slower : faster);
+    return all_else && o->n_equivalent
+               ? pool_text(v->pool, "%s; all else equivalent within %s", text, margin)
+               : pool_join(v->pool, text, "; otherwise ", others);
 }
 
-/* "the run of B is 'interrupted'" */
+/* "; the run 'guest' of B is 'interrupted'" */
 static const char *unfinished_text(struct view *v)
 {
     size_t n = v->n_unfinished;
 
     for (size_t run = 0; n == 1 && run < v->p->report.n_runs; run++)
-        if (!strcmp(text_at(v->p->report.runs[run].meta, "state"), v->state))
-            return pool_text(v->pool, ". The run '%s' of %c is '%s'", v->p->report.names[run],
+        if (!strcmp(text_at(meta_of(v, run), "state"), v->state))
+            return pool_text(v->pool, "; the run '%s' of %c is '%s'", v->p->report.names[run],
                              run < v->p->n_a ? 'A' : 'B', v->state);
-    return n ? pool_text(v->pool, ". %zu runs were not measured to their end ('%s')", n, v->state)
+    return n ? pool_text(v->pool, "; %zu runs were not measured to their end ('%s')", n, v->state)
              : "";
 }
 
-/* ". Nothing of Memory and Caches is compared": components that a side has, and no case of which
- * pairs. */
-static const char *blank_text(struct view *v)
+/* ---- What makes cases inconclusive ---- */
+
+/* "3 cases, such as 'triad'" */
+static const char *such_as(const struct view *v, size_t n, const struct pair *first)
 {
-    const char **names = pool_alloc(v->pool, v->p->n + 1, sizeof(*names));
-    size_t n = 0;
-
-    for (size_t i = 0; i < v->p->n; i++) {
-        const struct pair *pair = &v->p->all[i];
-        const struct view_state *state = view_state(pair);
-        bool has = state->of_a != state->of_b || pair->state == PAIR_REFUSED;
-        bool known = !has;
-
-        for (size_t k = 0; k < v->n_pipes; k++)
-            known = known || !strcmp(v->pipes[k].name, pair->pipe);
-
-        for (size_t k = 0; k < n; k++)
-            known = known || !strcmp(names[k], pair->pipe);
-        if (!known && *pair->pipe)
-            names[n++] = pair->pipe;
-    }
-    return n && v->n_ready ? pool_text(v->pool, ". Nothing of %s is compared",
-                                       pool_list(v->pool, names, n, VIEW_NAMES, ", "))
-                           : "";
+    return pool_text(v->pool, "%s, %s'%s'", text_count(n, "case").text, n > 1 ? "such as " : "",
+                     first->name);
 }
 
-/* The answer, and then what it does not cover. */
-static const char *verdict_text(struct view *v)
+static void add_obstacle(struct view *v, const char *text)
 {
-    size_t others = v->p->n - v->n_ready - v->n_failed_b - v->n_lacking - v->n_taken;
-    const char *text = decided_text(v);
-
-    text = pool_text(v->pool, "%s%s%s", text, blank_text(v), unfinished_text(v));
-    const struct {
-        size_t n;
-        const char *what;
-    } missing[] = {{v->n_failed_b, ". B failed in %s that A has"},
-                   {v->n_thinned, ". Some launches of B failed in %s that A has"},
-                   {v->n_lacking, ". B has nothing to compare with in %s that A has"},
-                   {others, ". Not compared: %s"}};
-
-    for (size_t i = 0; i < sizeof(missing) / sizeof(*missing); i++)
-        if (missing[i].n)
-            text =
-                pool_text(v->pool, "%s%s", text,
-                          pool_text(v->pool, missing[i].what,
-                                    text_count(missing[i].n, i < 3 ? "case" : "other case").text));
-    return text;
-}
-
-static void count_launches(const struct decide_side *side, struct launch_range *n)
-{
-    for (size_t i = 0; i < side->n; i++) {
-        size_t launches = side->runs[i].n;
-
-        if (!launches)
-            continue;
-        n->least = n->least && n->least < launches ? n->least : launches;
-        n->most = n->most > launches ? n->most : launches;
-    }
-}
-
-/* "5 launches", "3 to 5 launches" */
-static const char *range_text(struct view *v, const struct launch_range *n)
-{
-    const char *least = n->least == n->most ? "" : pool_text(v->pool, "%zu to ", n->least);
-
-    return pool_text(v->pool, "%s%s", least, text_count(n->most, "launch").text);
-}
-
-static const char *launches_text(struct view *v)
-{
-    struct launch_range a = {0}, b = {0};
-
-    for (size_t i = 0; i < v->p->n; i++)
-        if (v->p->all[i].state == PAIR_READY) {
-            count_launches(&v->p->all[i].decide.a, &a);
-            count_launches(&v->p->all[i].decide.b, &b);
-        }
-    if (a.least != b.least || a.most != b.most)
-        return pool_text(v->pool, ", %s of A and %s of B of each case in a run", range_text(v, &a),
-                         range_text(v, &b));
-    return pool_text(v->pool, ", %s of each case in a run", range_text(v, &a));
-}
-
-static const char *basis_text(struct view *v)
-{
-    const char *text =
-        v->p->n_a == v->p->n_b
-            ? pool_text(v->pool, "%s a side", text_count(v->p->n_a, "run").text)
-            : pool_text(v->pool, "%s of A, %s of B", text_count(v->p->n_a, "run").text,
-                        text_count(v->p->n_b, "run").text);
-
-    if (!v->n_ready)
-        return text;
-    return pool_text(v->pool, "%s%s; margin %s", text, launches_text(v),
-                     isnan(v->margin) ? "as the suite says for each case"
-                                      : view_percent(v->pool, v->margin));
-}
-
-static void count_obstacles(struct view *v)
-{
-    const char *const texts[] = {
-        [OBSTACLE_NO_VALUE] = "a side has no value",
-        [OBSTACLE_BAD_VALUE] = "a value is 0, negative, infinite or no number, of which no ratio "
-                               "can be made: look into the rows",
-        [OBSTACLE_ONE_LAUNCH] = "one launch on a side shows no spread: measure again with "
-                                "repeat 5, or import several files",
-        [OBSTACLE_FEW] =
-            v->p->in_turn && v->p->n_a > 1
-                ? "a change shows, but so few runs cannot separate it from two levels "
-                  "between runs: 5 a side, in turn, can"
-                : "a change shows, but so few launches cannot separate it from two levels "
-                  "between launches: 5 a side can",
-    };
-
-    for (size_t kind = OBSTACLE_NO_VALUE; kind <= OBSTACLE_FEW; kind++) {
-        size_t n = 0;
-
-        for (size_t i = 0; i < v->p->n; i++)
-            n += v->p->all[i].state == PAIR_READY && v->p->all[i].decide.obstacle == kind;
-        if (n)
-            v->obstacles[v->n_obstacles++] =
-                pool_text(v->pool, "%s undecided: %s", text_count(n, "case").text, texts[kind]);
-    }
-}
-
-static bool is_likely(const struct pair *pair)
-{
-    return pair->state == PAIR_READY && view_word(pair)->likely;
+    v->obstacles[v->n_obstacles++] = text;
 }
 
 static bool is_explained(const struct pair *pair)
@@ -409,49 +368,102 @@ static bool is_explained(const struct pair *pair)
     return pair->explained;
 }
 
-/* What both sides had of it in the cases that it explains. */
-static const char *disturbed_text(struct view *v, size_t n, const struct pair *first)
+static void find_obstacles(struct view *v)
 {
-    return pool_text(
-        v->pool,
-        "%s (%s of A, %s of B), undecided: the time that others took of the CPU can explain a "
-        "difference, or hide one; a real loss of that size would not show: measure again on a "
-        "quiet machine, or compare without the disturbed launches (--steal 2%%)",
-        such_as(v, n, first), document_percent(v->pool, 100 * first->noise_a.taken),
-        document_percent(v->pool, 100 * first->noise_b.taken));
+    const char *const texts[] = {
+        [OBSTACLE_NO_VALUE] = "a side has no value",
+        [OBSTACLE_BAD_VALUE] = "a value is 0, negative, infinite or no number, of which no ratio "
+                               "can be made: look into the rows",
+        [OBSTACLE_ONE_LAUNCH] = "one repetition on a side shows no spread: measure again with "
+                                "--repeat 5, or import several files",
+        [OBSTACLE_FEW] = "so few repetitions cannot tell a change from two modes: 5 a side can",
+    };
+    const struct pair *first;
+    size_t n;
+
+    for (size_t kind = OBSTACLE_NO_VALUE; kind <= OBSTACLE_FEW; kind++) {
+        n = 0;
+        for (size_t i = 0; i < v->p->n; i++)
+            n += v->p->all[i].state == PAIR_READY && v->p->all[i].decide.obstacle == kind;
+        if (n)
+            add_obstacle(v, pool_text(v->pool, "%s inconclusive: %s", text_count(n, "case").text,
+                                      texts[kind]));
+    }
+    if (v->n_taken)
+        add_obstacle(v, pool_text(v->pool,
+                                  "%s inconclusive: left out by --steal. Measure again on a quiet "
+                                  "machine, or compare without --steal",
+                                  text_count(v->n_taken, "case").text));
+    if ((n = view_count(v, is_explained, &first)))
+        add_obstacle(v,
+                     pool_text(v->pool,
+                               "%s (%s of A, %s of B), inconclusive: the CPU time that others took "
+                               "can explain a difference, or hide one: measure again on a quiet "
+                               "machine, or compare with --steal 2%%",
+                               such_as(v, n, first),
+                               document_percent(v->pool, 100 * first->noise_a.taken),
+                               document_percent(v->pool, 100 * first->noise_b.taken)));
+}
+
+static int by_count(const void *x, const void *y)
+{
+    const size_t *a = x, *b = y;
+
+    return (*a > *b) - (*a < *b);
+}
+
+/* What to do: more data where that decides; else what differs between the two. */
+static const char *next_text(struct view *v)
+{
+    const struct decide_overall *o = &v->p->overall;
+    size_t *needed = pool_alloc(v->pool, v->p->n, sizeof(*needed)), n = 0;
+    bool by_runs = false;
+
+    for (size_t i = 0; i < v->p->n; i++) {
+        const struct decide_case *c = &v->p->all[i].decide;
+
+        if (v->p->all[i].state != PAIR_READY || c->decision != DECISION_INCONCLUSIVE ||
+            !c->more_launches)
+            continue;
+        needed[n++] = c->more_launches;
+        by_runs |= c->by_runs;
+    }
+    if ((o->n_worse || o->n_better) && v->p->n_a == 1 && v->p->n_b == 1)
+        return pool_text(v->pool, "plumb doctor %s %s", v->p->report.runs[0].path,
+                         v->p->report.runs[1].path);
+    if (!n)
+        return "";
+    qsort(needed, n, sizeof(*needed), by_count);
+    return pool_text(v->pool,
+                     "%s a side would decide half of the inconclusive cases, %zu all of %zu",
+                     text_count(needed[(n - 1) / 2], by_runs ? "more run" : "more repetition").text,
+                     needed[n - 1], n);
 }
 
 /* ---- What to know before believing a comparison ---- */
 
 static const char *command_of(const struct view *v, size_t run)
 {
-    const json_t *against = json_object_get(v->p->report.runs[run].meta, "against");
-    const char *command = json_string_value(json_object_get(against, "command"));
-
-    return command ? command : "";
+    return text_at(json_object_get(meta_of(v, run), "against"), "command");
 }
 
-/* What was measured in turn on the side that begins with this run: "what 'ssh guest plumb' starts"
- */
-static const char *target_text(struct view *v, size_t first)
+/* What was measured in turn on the side that begins with this run: "what 'ssh guest plumb' starts" */
+static const char *target_text(struct view *v, struct runs side)
 {
-    size_t end = first < v->p->n_a ? v->p->n_a : v->p->report.n_runs;
-    const char *command = command_of(v, first), *more = "";
+    const char *command = command_of(v, side.first), *more = "";
 
-    for (size_t run = first + 1; run < end; run++)
-        if (strcmp(command, command_of(v, run)) != 0)
+    for (size_t i = 1; i < side.n; i++)
+        if (strcmp(command, command_of(v, side.first + i)) != 0)
             more = " in one run, and another target in others";
     return *command ? pool_text(v->pool, "what '%s' starts%s", command, more)
                     : pool_text(v->pool, "the plumb that led the run%s", more);
 }
 
-/* Of the cases that have a ratio, how many rest on the differences of launches that stood next to
- * each other; the first that does not; and whether any of these rests on what varies between runs.
- */
+/* Cases with a ratio: how many rest on the differences of repetitions that stood next to each other, and the
+ * first that does not. */
 struct turns {
     size_t n_paired, n_alone;
     const struct pair *alone;
-    bool alone_by_runs;
 };
 
 static struct turns count_turns(const struct view *v)
@@ -463,36 +475,24 @@ static struct turns count_turns(const struct view *v)
 
         if (pair->state != PAIR_READY || !isfinite(pair->decide.ratio))
             continue;
-        if (pair->decide.by_pairs) {
+        if (pair->decide.by_pairs)
             t.n_paired++;
-            continue;
-        }
-        t.alone = t.n_alone++ ? t.alone : pair;
-        t.alone_by_runs |= pair->decide.by_runs;
+        else if (!t.n_alone++)
+            t.alone = pair;
     }
     return t;
 }
 
-static const char *in_turn_text(struct view *v, const struct turns *t)
+static const char *in_turn_text(struct view *v, const struct turns *t, struct runs a, struct runs b)
 {
-    const char *used =
-                   "each launch of B stood next to one of A, and the differences of the two make "
-                   "the intervals",
-               *alone = "";
+    const char *alone =
+        !t->n_alone ? "" : pool_text(v->pool, ", but not in %s", such_as(v, t->n_alone, t->alone));
 
-    if (!t->n_paired)
-        used = "but in no case do the intervals come from the differences of two launches next to "
-               "each other";
-    else if (v->p->n_a > 1)
-        used = pool_text(v->pool, "%s: how they vary from one to another of %zu pairs of runs",
-                         used, v->p->n_a);
-    if (t->n_alone)
-        alone = pool_text(v->pool,
-                          "; not so in %s: a launch says the case twice, or not two of its "
-                          "launches have a partner, and each side stands by itself",
-                          such_as(v, t->n_alone, t->alone));
-    return pool_text(v->pool, "measured in turn: %s%s; A is %s, B is %s", used, alone,
-                     target_text(v, 0), target_text(v, v->p->n_a));
+    return pool_text(
+        v->pool,
+        "measured in turn: the 95 %% CIs come from %s next to each other%s; A is %s, B is %s",
+        v->p->n_a > 1 ? "pairs of runs" : "repetitions", alone, target_text(v, a),
+        target_text(v, b));
 }
 
 /* "": none, or nothing was measured in turn. */
@@ -502,65 +502,78 @@ static const char *unused_turn_text(struct view *v)
 
     if (!n)
         return "";
-    return pool_text(v->pool,
-                     "runs here were measured in turn, and are compared as if they were not: "
-                     "'%s' has no partner on the other side (%s in all); name that, too, or leave "
-                     "it out",
-                     v->p->report.runs[first].path, text_count(n, "run").text);
+    return pool_text(
+        v->pool,
+        "runs measured in turn are compared as if they were not: '%s' has no partner on "
+        "the other side (%s in all); name that, too, or leave it out",
+        v->p->report.runs[first].path, text_count(n, "run").text);
 }
 
-static void add_remarks(struct view *v)
+static void add_remarks(struct view *v, struct runs a, struct runs b)
 {
     const struct turns turns = count_turns(v);
     const char *const all[] = {
-        v->p->in_turn ? in_turn_text(v, &turns) : "",
-        v->p->n_a == 1 && v->p->n_b == 1 && (turns.n_alone || !turns.n_paired)
-            ? "one run a side: the intervals do not hold how two moments of one machine differ "
-              "(boot, neighbours, temperature). Several runs a side do (plumb compare A1 A2 "
-              "--against B1 B2), and so does plumb run --against"
+        v->p->in_turn ? in_turn_text(v, &turns, a, b) : "",
+        a.n == 1 && b.n == 1 && (turns.n_alone || !turns.n_paired)
+            ? "one run a side does not show how runs vary; several runs, or plumb run --against, do"
             : "",
         unused_turn_text(v),
-        turns.alone_by_runs
-            ? "where a side has several runs, what varies between runs makes the intervals, "
-              "not what varies between launches"
-            : "",
-        v->n_thinned ? pool_text(v->pool, "some launches of B failed in %s, %s",
+        v->n_thinned ? pool_text(v->pool, "some repetitions of B failed in %s: %s",
                                  such_as(v, v->n_thinned, v->thinned), v->thinned->reason)
                      : ""};
 
     v->remarks = pool_alloc(v->pool, sizeof(all) / sizeof(*all), sizeof(*v->remarks));
     for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
-        if (*all[i] && (v->n_ready || i == 4))
+        if (*all[i] && (v->n_ready || i == 3))
             v->remarks[v->n_remarks++] = view_printable(v->pool, all[i]);
+}
+
+#define MOST_TOLD 1.25 /* the noisiest case is told from so many times the median on */
+
+/* "a slowdown of 7.6 % in the median case, 94 % in the noisiest"; "": it is not known. */
+static const char *detects_text(struct view *v)
+{
+    double *all = pool_alloc(v->pool, v->p->n, sizeof(*all)), most = 0;
+    size_t n = 0;
+
+    for (size_t i = 0; i < v->p->n; i++)
+        if (v->p->all[i].state == PAIR_READY && isfinite(v->p->all[i].decide.detectable)) {
+            all[n++] = v->p->all[i].decide.detectable;
+            most = fmax(most, all[n - 1]);
+        }
+    if (!n)
+        return "";
+    double middle = stats_median(all, n);
+    const char *noisiest =
+        most > MOST_TOLD * middle
+            ? pool_text(v->pool, ", %.2g %% in the noisiest", decide_detectable_percent(most))
+            : "";
+
+    return pool_text(v->pool, "a slowdown of %.2g %% in the median case%s",
+                     decide_detectable_percent(middle), noisiest);
+}
+
+static const char *basis_text(struct view *v)
+{
+    const char *margin = view_percent(v->pool, v->margin);
+
+    return pool_text(v->pool, "%s of A, %s of B; margin %s; 95 %% CI",
+                     text_count(v->p->n_a, "run").text, text_count(v->p->n_b, "run").text,
+                     *margin ? margin : "as the suite says for each case");
 }
 
 void words_make(struct view *v)
 {
-    const struct pair *first;
-    size_t n;
+    const struct runs a = {0, v->p->n_a}, b = {v->p->n_a, v->p->n_b};
 
-    v->a = view_printable(v->pool, side_text(v, 0, v->p->n_a));
-    v->b = view_printable(v->pool, side_text(v, v->p->n_a, v->p->n_b));
-    v->name_a = view_printable(v->pool, short_name(v, 0, v->p->n_a));
-    v->name_b = view_printable(v->pool, short_name(v, v->p->n_a, v->p->n_b));
-    v->name =
-        view_exit(v, 1) == EXIT_INCOMPLETE ? "incomplete" : decision_word(v->p->overall.decision);
-    v->verdict = view_printable(v->pool, verdict_text(v));
+    name_sides(v, a, b);
+    v->a = view_printable(v->pool, side_text(v, a, false));
+    v->b = view_printable(v->pool, side_text(v, b, true));
+    v->verdict =
+        view_printable(v->pool, pool_text(v->pool, "%s%s", decided_text(v), unfinished_text(v)));
     v->basis = basis_text(v);
-    count_obstacles(v);
-    if (v->n_taken)
-        v->obstacles[v->n_obstacles++] =
-            pool_text(v->pool,
-                      "%s undecided: left out by --steal. Measure again on a quiet machine, or "
-                      "compare without --steal",
-                      text_count(v->n_taken, "case").text);
-    if ((n = view_count(v, is_likely, &first)))
-        v->obstacles[v->n_obstacles++] =
-            pool_text(v->pool,
-                      "%s, likely different, not proven yet: among %s, chance alone makes one "
-                      "such interval likely",
-                      such_as(v, n, first), text_count(v->p->overall.n_judged, "case").text);
-    if ((n = view_count(v, is_explained, &first)))
-        v->obstacles[v->n_obstacles++] = disturbed_text(v, n, first);
-    add_remarks(v);
+    v->detects = detects_text(v);
+    v->next = view_printable(v->pool, next_text(v));
+    find_obstacles(v);
+    add_remarks(v, a, b);
 }

@@ -345,7 +345,7 @@ static void print_numbers(const struct sides *s, const struct view *numbers)
                                  pipe->n_cases, worse, better));
         if (pipe->worst)
             doctor_entry(4, "lowest", 24,
-                         exam_format(s->a, "%s: %.3g %% of A", pipe->worst->label,
+                         exam_format(s->a, "%s: %.3g %% of A", pipe->worst->name,
                                      100 * pipe->worst->decide.ratio));
         if (worse)
             doctor_entry(4, "may explain worse", 24, *on_b ? on_b : "no finding that differs");
@@ -374,15 +374,51 @@ static void print_counters(const struct sides *s)
                         fact_number(one, "b", 0)));
 }
 
+/* "governor (B only), cpu-quota (A and B)": findings that differ, and may explain a component that moved. */
+static const char *causes_of_any(const struct sides *s, const struct view *numbers)
+{
+    const char *text = "";
+
+    for (size_t i = 0; i < numbers->n_pipes; i++) {
+        const char *causes =
+            has_moved(&numbers->pipes[i]) ? causes_of(s, numbers->pipes[i].name, 0) : "";
+
+        for (size_t n; *causes; causes += n + strspn(causes + n, ", ")) {
+            n = strcspn(causes, ",");
+            const char *id = exam_format(s->a, "%.*s", (int)n, causes);
+
+            if (!doctor_lists(text, id))
+                text = exam_format(s->a, "%s%s%s", text, *text ? ", " : "", id);
+        }
+    }
+    return text;
+}
+
+/* Who is faster where, and what that differs may explain it. */
+static const char *opening(const struct sides *s, const struct view *numbers)
+{
+    const char *text = numbers ? numbers->verdict : "",
+               *causes = numbers ? causes_of_any(s, numbers) : "";
+    bool moved = false;
+
+    for (size_t i = 0; numbers && i < numbers->n_pipes; i++)
+        moved = moved || has_moved(&numbers->pipes[i]);
+    if (*causes)
+        return exam_format(s->a, "%s. May explain it: %s", text, causes);
+    if (moved)
+        return exam_format(s->a, "%s. No finding that differs explains it", text);
+    return exam_format(s->a, "%s%s%s",
+                       s->n ? exam_format(s->a, "%zu findings differ", s->n) : "no finding differs",
+                       *text ? "; " : "", text);
+}
+
 static void print_both(const struct sides *s, const struct view *numbers)
 {
-
+    doctor_entry(0, "", 0, opening(s, numbers));
     doctor_entry(0, "A", 3, exam_format(s->a, "%s: %s", s->names[0], doctor_machine_text(s->a)));
     doctor_entry(0, "B", 3, exam_format(s->a, "%s: %s", s->names[1], doctor_machine_text(s->b)));
     if (s->n)
         doctor_heading("FINDINGS THAT DIFFER");
-    else
-        printf("no finding differs\n");
     for (size_t i = 0; i < s->n; i++) {
         const struct differing *d = &s->all[i];
         const struct exam_result *one = d->a ? d->a : d->b;

@@ -19,11 +19,14 @@ void doctor_entry(size_t indent, const char *label, size_t at, const char *text)
     size_t next, n, width = wrap_width(stdout);
     int used = printf("%*s%s", (int)indent, "", label);
 
-    printf("%*s", used < (int)at ? (int)at - used : *label != 0, "");
+    size_t column = used < (int)at ? at : (size_t)used + (*label != 0);
+
+    printf("%*s", (int)column - used, "");
     do {
-        n = wrap_take(text, width - at, &next);
+        n = wrap_take(text, column < width ? width - column : 1, &next);
         printf("%.*s\n", (int)n, text);
         text += next;
+        column = at;
         if (*text)
             printf("%*s", (int)at, "");
     } while (*text);

@@ -164,22 +164,79 @@ const char *trend_change_text(struct pool *pool, const struct trend *t, size_t p
                      p->seen - p->at, t->runs[p->seen]->started_utc);
 }
 
-static const char *count_text(struct pool *pool, const struct trends *t)
+#define NAMED_MAX 3 /* cases, in a sentence or a remark */
+
+/* "memory triad, 128 MiB" of "memory triad, 128 MiB: bandwidth", where no other case is called so. */
+static const char *name_of(struct pool *pool, const struct trends *t, const char *label)
 {
-    size_t most = 0;
+    const char *colon = strstr(label, ": ");
+    size_t n = colon ? (size_t)(colon - label) : strlen(label), same = 0;
 
     for (size_t i = 0; i < t->n; i++)
-        most = t->all[i].n_values > most ? t->all[i].n_values : most;
-    /* Of too few runs no change can be found, which is not that there is none. */
-    if (t->n_short == t->n && !t->n_missing)
-        return pool_text(pool, "Undecided: %s, and at least %d are needed to find a change",
-                         show_count(pool, most, "run"), CHANGE_FIRST + CHANGE_SHORT);
-    return pool_text(pool, "%zu of %s changed level in %s, %.10s to %.10s", t->n_changed,
-                     show_count(pool, t->n, "case"), show_count(pool, t->n_runs, "run"), t->first,
-                     t->last);
+        same += !strncmp(t->all[i].series->label, label, n) && t->all[i].series->label[n] == ':';
+    return same > 1 ? label : pool_text(pool, "%.*s", (int)n, label);
 }
 
-#define NAMED_MAX 3 /* cases, in a remark */
+/* "10 Feb 2026" */
+static const char *day_text(struct pool *pool, const char *utc)
+{
+    time_t seconds = (time_t)seconds_of(utc);
+    char day[32];
+    struct tm tm;
+
+    if (isnan(seconds_of(utc)) || !gmtime_r(&seconds, &tm) ||
+        !strftime(day, sizeof(day), "%d %b %Y", &tm))
+        return utc;
+    return pool_text(pool, "%s", day + (*day == '0'));
+}
+
+static int by_size(const void *x, const void *y)
+{
+    const struct trend *a = *(const struct trend *const *)x, *b = *(const struct trend *const *)y;
+    double left = fabs(log(a->points[a->n_points - 1].ratio));
+    double right = fabs(log(b->points[b->n_points - 1].ratio));
+
+    return left != right ? (left < right) - (left > right) : (a > b) - (a < b);
+}
+
+/* "memory triad, 128 MiB is 4.5 % slower since 10 Feb 2026 (run n40); the other 2 cases are unchanged": the newest
+ * change of each case, the largest first. */
+static const char *opening_text(struct pool *pool, const struct trends *t)
+{
+    const struct trend **changed = pool_alloc(pool, t->n, sizeof(*changed));
+    struct show_list list = {.pool = pool, .max = NAMED_MAX};
+    size_t n = 0, most = 0;
+
+    for (size_t i = 0; i < t->n; i++) {
+        most = t->all[i].n_values > most ? t->all[i].n_values : most;
+        if (t->all[i].n_points)
+            changed[n++] = &t->all[i];
+    }
+    /* Of too few runs no change can be found, which is not that there is none. */
+    if (t->n_short == t->n && !t->n_missing)
+        return pool_text(pool, "inconclusive: %s, and at least %d are needed to find a change",
+                         show_count(pool, most, "run"), CHANGE_FIRST + CHANGE_SHORT);
+    size_t others = t->n - n;
+    const char *count = show_count(pool, others, n ? "other case" : "case");
+    const char *rest = !others ? ""
+                       : t->n_quiet == others
+                           ? pool_text(pool, "%s unchanged", count)
+                           : pool_text(pool, "%zu of %s unchanged", t->n_quiet, count);
+
+    qsort(changed, n, sizeof(*changed), by_size);
+    for (size_t i = 0; i < n; i++) {
+        const struct change_point *p = &changed[i]->points[changed[i]->n_points - 1];
+        const struct history_run *at = changed[i]->runs[p->at];
+
+        show_list_add(&list, pool_text(pool, "%s is %.1f %% %s since %s (run %s)",
+                                       name_of(pool, t, changed[i]->series->label),
+                                       100 * fabs(p->ratio - 1),
+                                       trend_is_worse(changed[i], p) ? "slower" : "faster",
+                                       day_text(pool, at->started_utc), at->name));
+    }
+    return n ? pool_join(pool, show_list_text(&list), "; ", rest)
+             : pool_text(pool, "no change: %s", rest);
+}
 
 /* Cases without a value in the newest run, by name: of those whose unit is another one since, or of
  * the others. Since when, the case's own line says. */
@@ -210,10 +267,11 @@ static const char *newest_remark(struct pool *pool, const struct trends *t)
             run = &h->runs[i];
     if (!h->judged || !run || run->good)
         return NULL;
-    return pool_text(pool,
-                     "the newest run, %s (%.10s), is no baseline: plumb check found a loss, proven "
-                     "or likely, or a fault in it",
-                     run->name, run->started_utc);
+    return pool_text(
+        pool,
+        "the newest run, %s (%.10s), is no baseline: plumb check found a slowdown, proven "
+        "or likely, or a fault in it",
+        run->name, run->started_utc);
 }
 
 /* Levels of two machines are no changes of one. */
@@ -276,12 +334,12 @@ struct trends_shown {
 static void add_summary(struct document *d, const struct trends *t, bool all)
 {
     struct pool *pool = &t->history->pool;
-    const char *remarks[TRENDS_REMARKS], *text = count_text(pool, t);
+    const char *remarks[TRENDS_REMARKS];
+    const char *text =
+        pool_text(pool, "over %s, %.10s to %.10s%s", show_count(pool, t->n_runs, "run"), t->first,
+                  t->last, t->n_quiet && !all ? " (--all shows unchanged cases)" : "");
     size_t n = trends_remarks(t, remarks);
 
-    if (t->n_quiet)
-        text = pool_text(pool, "%s; in %zu no change was found%s", text, t->n_quiet,
-                         all ? "" : " (--all shows them)");
     document_paragraph(d, text);
     for (size_t i = 0; i < n; i++)
         document_paragraph(d, remarks[i]);
@@ -334,6 +392,7 @@ static struct trends_shown show(const struct trends *t, bool all, bool page)
     for (size_t i = 0; i < t->n; i++)
         n_changed += t->all[i].n_points > 0;
     shown.plots = pool_alloc(pool, t->n, sizeof(*shown.plots));
+    document_paragraph(shown.d, opening_text(pool, t));
     if (page)
         add_summary(shown.d, t, all);
     for (size_t i = 0; i < t->n; i++) {

@@ -72,7 +72,7 @@ struct verdict {
     enum verdict_kind kind;
     const char *word; /* of the kind */
     enum tone tone;
-    const char *range; /* undecided: the shares of the limit that it may have, "31 % to 76 %" */
+    const char *range; /* inconclusive: the shares of the limit that it may have, "31 % to 76 %" */
     double low_below;  /* the share of the limit, in %, that it was judged by; 0: it was not */
     bool two_levels;   /* the value is not one level */
     const char *machine_changed; /* the remark that its ceiling changed with it; NULL: it did not */

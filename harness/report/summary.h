@@ -13,6 +13,11 @@
 #include "harness/report/headline.h"
 #include "harness/report/model.h"
 
+/* "AMD EPYC (family 26, model 2)"; "" where it is not known. */
+const char *summary_cpu(struct report *r, size_t run);
+/* "cuda:2 -> cuda:3 carries 0.50 ...; ...": links, hosts, rails and GPUs that are behind their like in
+ * the run, the first of them; "looks slow: ..." where none is proven to be; "". */
+const char *summary_slow(struct report *r, const struct headlines *h, size_t run);
 void summary_answers(struct report *r, const struct headlines *h, size_t run, bool notes,
                      struct document *d);
 /* Each test with value, interval, share of the limit and a word, of all runs. notes: with all that is

@@ -366,6 +366,39 @@ static const char *siblings_text(const struct scene *s, bool proven, bool absent
     return show_list_text(&names);
 }
 
+/* What is behind its like, or only looks so: links, hosts, rails, GPUs. */
+static void find_slow(const struct scene *s, bool proven, struct problems *p)
+{
+    for (size_t i = 0; i < s->h->matrices.n; i++) {
+        const struct matrix *m = &s->h->matrices.all[i];
+
+        if (m->run == s->run && proven)
+            add_matrix(s, m, p);
+        else if (m->run == s->run && m->looks_slow)
+            add_of_matrix(s, m, matrix_looks_slow_text(s->r, m), p);
+    }
+    add_problem(s, p, siblings_text(s, proven, false));
+    if (proven)
+        add_problem(s, p, siblings_text(s, true, true));
+    add_places(s, proven, p);
+    for (size_t i = 0; !proven && i < s->h->n; i++)
+        add_problem(s, p, split_text(s, i));
+}
+
+const char *summary_slow(struct report *r, const struct headlines *h, size_t run)
+{
+    const struct scene s = {.r = r, .pool = &r->pool, .h = h, .run = run};
+    struct problems slow = {.command = ""}, looks = {.command = ""};
+
+    find_slow(&s, true, &slow);
+    find_slow(&s, false, &looks);
+    if (slow.n)
+        return pool_list(s.pool, slow.texts, slow.n, NAMED_MAX, "; ");
+    return looks.n ? pool_text(s.pool, "looks slow: %s",
+                               pool_list(s.pool, looks.texts, looks.n, NAMED_MAX, "; "))
+                   : "";
+}
+
 struct problems summary_problems(const struct scene *s)
 {
     bool *told = pool_alloc(s->pool, s->h->n + 1, sizeof(*told));
@@ -375,12 +408,7 @@ struct problems summary_problems(const struct scene *s)
     add_problem(s, &p, wrong_elsewhere(s));
     for (size_t i; (i = scene_next(s, line_has_failed, told)) < s->h->n;)
         add_test(s, i, lost_text(s, i, told), &p);
-    for (size_t i = 0; i < s->h->matrices.n; i++)
-        if (s->h->matrices.all[i].run == s->run)
-            add_matrix(s, &s->h->matrices.all[i], &p);
-    add_problem(s, &p, siblings_text(s, true, false));
-    add_problem(s, &p, siblings_text(s, true, true));
-    add_places(s, true, &p);
+    find_slow(s, true, &p);
     for (size_t i; (i = scene_next(s, is_problem, told)) < s->h->n; told[i] = true)
         add_test(s, i, problem_text(s, i), &p);
     for (size_t i = 0; i < s->h->n; i++)
@@ -411,16 +439,7 @@ struct problems summary_suspects(const struct scene *s)
     bool *told = pool_alloc(s->pool, s->h->n + 1, sizeof(*told));
     struct problems p = {.command = ""};
 
-    for (size_t i = 0; i < s->h->matrices.n; i++) {
-        const struct matrix *m = &s->h->matrices.all[i];
-
-        if (m->run == s->run && m->looks_slow)
-            add_of_matrix(s, m, matrix_looks_slow_text(s->r, m), &p);
-    }
-    add_problem(s, &p, siblings_text(s, false, false));
-    add_places(s, false, &p);
-    for (size_t i = 0; i < s->h->n; i++)
-        add_problem(s, &p, split_text(s, i));
+    find_slow(s, false, &p);
     for (size_t i; (i = scene_next(s, is_low_undecided, told)) < s->h->n; told[i] = true)
         add_problem(s, &p, low_text(s, i));
     return p;

@@ -83,6 +83,14 @@ static const char *cpu_name(const struct scene *s, const json_t *machine)
                : pool_text(s->pool, "%s (family %lld, model %lld)", text, family, model);
 }
 
+const char *summary_cpu(struct report *r, size_t run)
+{
+    const struct scene s = {.r = r, .pool = &r->pool, .run = run};
+    const json_t *machine = fact_at(r->runs[run].meta, "machine");
+
+    return *fact_name(machine, "cpu.model") ? cpu_name(&s, machine) : "";
+}
+
 void summary_machine(const struct scene *s)
 {
     const json_t *machine = fact_at(s->r->runs[s->run].meta, "machine");

@@ -94,7 +94,7 @@ static struct verdict of_kind(enum verdict_kind kind)
         [VERDICT_LOW] = {"low", TONE_LOW},
         [VERDICT_SLOW] = {"slow", TONE_LOW},
         [VERDICT_ABOVE] = {"above limit", TONE_LOW},
-        [VERDICT_UNDECIDED] = {"undecided", TONE_NONE},
+        [VERDICT_UNDECIDED] = {"inconclusive", TONE_NONE},
         [VERDICT_NOT_JUDGED] = {"not judged", TONE_NONE},
         [VERDICT_NO_LIMIT] = {"no limit", TONE_NONE},
         [VERDICT_NOT_MEASURED] = {"not measured", TONE_NONE},

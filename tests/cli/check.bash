@@ -36,14 +36,19 @@ made() { # made DIR [options of make_runs.py]; the seed is also the minute of it
     made_by cli/make_runs.py "$@"
 }
 
-# fact LABEL: what the answer of this label says
-fact() { sed -n "s/^$1  *//p" out; }
+# fact LABEL: what the answer of this label says, on one line
+fact() {
+    awk -v label="$1" 'on && !/^   / { on = 0 }
+        index($0, label "  ") == 1 { on = 1; sub("^" label, "") }
+        on { sub(/^ +/, ""); printf "%s%s", sep, $0; sep = " " }
+        END { print "" }' out
+}
 
-# check EXIT ARGUMENTS...: runs it, expects that exit, leaves stdout in out and stderr in err
+# check EXIT ARGUMENTS...: runs it with --all, expects that exit, leaves stdout in out and stderr in err
 check() {
     local want=$1 got=0
     shift
-    "$plumb" check "$@" > out 2> err || got=$?
+    "$plumb" check "$@" --all > out 2> err || got=$?
     [ "$got" -eq "$want" ] || {
         echo "exit $got instead of $want: $*" >&2
         cat out err >&2

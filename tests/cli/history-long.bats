@@ -105,18 +105,19 @@ END
     cp -R "$shared/calm" runs
     mapfile -t nights < <(find runs -mindepth 1 -maxdepth 1 | sort)
     stolen runs '*' 2 3 30
-    judge() { # judge EXIT NIGHT OPTION...
-        run "-$1" "$plumb" check "${nights[$2]}" --history h.db --baseline history:2 "${@:3}"
+    judge() { # judge EXIT NIGHT OPTION...: what it says, on one line
+        run "-$1" "$plumb" check "${nights[$2]}" --all --history h.db --baseline history:2 "${@:3}"
+        output=$(tr -s ' \n' ' ' <<< "$output")
     }
     judge 3 0 --update-baseline
-    judge 3 1 --update-baseline # one launch shows no spread
+    judge 0 1 --update-baseline # one launch shows no spread
     for night in 2 3; do
-        judge 3 "$night" --update-baseline
+        judge 0 "$night" --update-baseline
         [[ "$output" == *"--steal"* ]]
     done
-    run "$plumb" check "${nights[4]}" --history h.db --baseline history:2
+    judge 0 4
     [[ "$output" == *"baseline "*"2 runs "*"nightly-20260102-020000; 2 "*"--steal"* ]]
-    run "$plumb" check "${nights[4]}" --history h.db --baseline history:2 --steal 100%
+    judge 1 4 --steal 100%
     [[ "$output" == *"baseline "*"2 runs "*"nightly-20260104-020000"* ]]
     # nothing but such nights
     judge 3 2 --update-baseline --history only.db

@@ -9,6 +9,7 @@ load history
 @test "each change is named with its run, size, direction and commit; a stray run is none" {
     run -0 --separate-stderr "$plumb" history "$shared/runs"
     [ -z "$stderr" ]
+    [[ "${lines[0]}" == "memory latency, "*" is "*" % slower since 27 Feb 2026 (run nightly-20260227-"*"memory triad, regular, 128 MiB is "[456].""*" % slower since 10 Feb 2026 (run nightly-20260210-020000); 1 other case unchanged" ]]
     [[ "$output" == *"memory triad, regular, 128 MiB: bandwidth"* ]]
     [[ "$output" == *"worse: -"[456]"."*"nightly-20260210-020000 (2026-02-10T02:00:00Z"* ]]
     [[ "$output" == *"plumb 0.1.0 1234ab1)"* ]]

@@ -75,16 +75,18 @@ night() {
 
 @test "quiet nights are silent; a loss is a mail, with since when and what changed" {
     composed
-    night 3 n1
-    [[ "$output" == '## plumb check: '* ]]
+    night 3 n1 # it begins the history
+    [ -z "$output" ]
     night 0 n2
+    [ -z "$output" ]
     night 0 n3 --fact host.kernel=6.5
     [ -z "$output" ]
-    grep -q 'kernel 6.1.0-18-amd64 .*6.5' nights/last-check.md
     night 1 n4 --shift '*triad 1073741824 *=0.8'
-    [[ "$output" == '## '*regressed*'**since**: '* ]]
+    [ "${#lines[@]}" -le 10 ]
+    output=$(tr -s ' \n' ' ' <<< "$output")
+    [[ "$output" == 'REGRESSION '*'memory triad, 1 GiB '*'changed '*'kernel '*'next '*'plumb run '*'plumb check '*' --accept '* ]]
     night 1 n5 --shift '*triad 1073741824 *=0.8'
-    [[ "$output" == *'**since**: 2026-01-02T03:04:00Z '*' 2 '* ]]
+    [[ "$output" == *'since '*' 2026-01-02T03:04:00Z '*' 2 '* ]]
     night 0 n6
     [ -z "$output" ]
 }
@@ -93,7 +95,7 @@ night() {
     composed
     night 3 n1
     night 4 n2 --fail 'memory triad 1073741824 *'
-    [[ "$output" == '## '*incomplete*'memory triad, 1 GiB: bandwidth: '* ]]
+    [[ "$output" == 'INCOMPLETE '*'memory triad, 1 GiB: '* ]]
     night 4 n3 --empty
     [[ "$output" == *' 50 missing'* ]]
     rm -r made

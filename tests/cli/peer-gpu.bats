@@ -56,7 +56,7 @@ peer() {
     [[ $stderr == *"'nonsense'"* ]]
 }
 
-@test "figures.csv has each result typed: reached to two decimals, missed, undecided, not compared, nothing asked" {
+@test "figures.csv has each result typed: reached to two decimals, missed, inconclusive, not compared, nothing asked" {
     figure() { awk -F, -v name="$1" '$1 == name { print $2, $3, $4, $7, $12 }' "$BATS_TEST_TMPDIR/o/figures.csv"; }
     value memory 4280 4180 # 0.9953 of torch's copy and of BabelStream
     program nvbandwidth 'exit 1'
@@ -74,7 +74,7 @@ peer() {
     program plumb-memory 'echo x >>"$ORDER.n"; echo status,reason,origin,value,max; echo ok,,measured,4000,$((4000 + 100 * $(wc -l <"$ORDER.n")))'
     rm -r "$BATS_TEST_TMPDIR/o"
     exits 3 peer --out "$BATS_TEST_TMPDIR/o" --only triad
-    [[ $(figure triad) == "undecided 1.0 "* ]]
+    [[ $(figure triad) == "inconclusive 1.0 "* ]]
     [[ ${lines[0]} == *"asked 1.00: not decided)"* ]]
 }
 

@@ -21,7 +21,7 @@ def bytes_of(word):
 
 
 def verdict(ratios):
-    """Is it within the margin, with its interval: words, and whether it is bad or undecided."""
+    """Is it within the margin, with its interval: words, and whether it is bad or inconclusive."""
     between = interval(ratios)
     if not between:
         return "not decided, an interval takes 6 pairs", False, True
@@ -171,13 +171,13 @@ class Collectives:
             self.args.runs.figure(name, "not-compared", *[""] * 8, "nccl-tests", origin(self.args), why, *self.by())
             return told(self.args, f"{name}: not compared: {why}{mine}")
         ratios = [a / b for a, b in pairs]
-        words, bad, undecided = verdict(ratios)
+        words, bad, inconclusive = verdict(ratios)
         outcome.compared += 1
         outcome.bad += bad
-        outcome.undecided += undecided
+        outcome.inconclusive += inconclusive
         low, high = interval(ratios) or (min(ratios), max(ratios))
         shared = "; the ranks share the GPU, by sockets: a rehearsal" if ranks > 1 and not self.args.spread else ""
-        self.args.runs.figure(name, "missed" if bad else "undecided" if undecided else "reached", 1.00,
+        self.args.runs.figure(name, "missed" if bad else "inconclusive" if inconclusive else "reached", 1.00,
                               *(f"{value:.5g}" for value in (statistics.median(ratios), low, high)), len(pairs),
                               *(f"{statistics.median(side):.6g}" for side in zip(*pairs)), "us", "nccl-tests", origin(self.args), "", *self.by())
         return told(self.args, f"{name}: ratio {statistics.median(ratios):.4f} ({low:.4f} to {high:.4f}, "

@@ -12,7 +12,7 @@ import time
 
 HANGS_S = 120  # a program that has not ended by then hangs
 GRACE_S = 3  # from the asking to the killing
-# Of figures.csv. ours_by, theirs_by: the libraries and programs of each side, with their versions. verdict: reached, missed, undecided, shown (nothing is asked), not-compared, wrong-data.
+# Of figures.csv. ours_by, theirs_by: the libraries and programs of each side, with their versions. verdict: reached, missed, inconclusive, shown (nothing is asked), not-compared, wrong-data.
 FIGURES = ["comparison", "verdict", "asked", "ratio", "low", "high", "pairs", "ours", "theirs", "unit", "peer", "origin", "reason", "ours_by", "theirs_by"]
 ROUNDED = 0.005  # 1.00 is asked for with two decimals
 END_S = 8  # of --limit, to end what runs and say what there is

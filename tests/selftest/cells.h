@@ -67,10 +67,10 @@
     L(equivalent) /* unchanged cases called so, within 5 % */                                      \
     L(found)      /* losses named */                                                               \
     /* and at most */                                                                              \
-    L(undecided) /* unchanged suites */                                                            \
-    L(passed)    /* suites with a loss, as if there were none */                                   \
-    N(within)    /* nights until the last loss is named, mean */                                   \
-    F(no_less)   /* more baselines find no less */
+    L(inconclusive) /* unchanged suites */                                                         \
+    L(passed)       /* suites with a loss, as if there were none */                                \
+    N(within)       /* nights until the last loss is named, mean */                                \
+    F(no_less)      /* more baselines find no less */
 
 #define CELL_NUMBER(word) double word;
 #define CELL_LIST(word)   double word[COLUMNS];

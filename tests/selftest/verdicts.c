@@ -40,7 +40,7 @@
     X(WITH, "with", "", 1, false, false)                                                           \
     X(LOSS, "loss", "", 1, false, false)                                                           \
     X(ALARMS, "alarms", "false alarms", 100, false, true)                                          \
-    X(UNDECIDED, "undec.", "undecided where nothing changed", 100, false, true)                    \
+    X(INCONCLUSIVE, "inconcl.", "inconclusive where nothing changed", 100, false, true)            \
     X(LIKELY, "likely", "", 100, false, false)                                                     \
     X(EQUIVALENT, "equiv.", "unchanged cases called equivalent", 100, true, true)                  \
     X(FOUND, "found", "losses named", 100, true, true)                                             \
@@ -85,7 +85,8 @@ struct stage {
 };
 
 struct answer {
-    bool named, other, undecided, likely; /* a case that lost; one that did not; or else exit 3 */
+    bool named, other, inconclusive,
+        likely; /* a case that lost; one that did not; or else the suite is inconclusive */
 };
 
 static void add(struct column *t, enum figure f, double n)
@@ -120,16 +121,16 @@ static struct answer judge(struct stage *s, const struct cell *cell, double marg
     for (size_t c = 0; c < s->m.cases; c++)
         s->cases[c].margin = margin / 100;
     decide(cell, s->cases, s->m.cases, &overall);
-    answer.undecided = overall.together || overall.runs_unknown;
+    answer.inconclusive = overall.together || overall.runs_unknown;
     for (size_t c = 0; c < s->m.cases; c++) {
         bool worse = s->cases[c].decision == DECISION_WORSE;
 
         answer.named |= worse && s->lost[c];
         answer.other |= worse && !s->lost[c];
-        answer.undecided |= is_suspect(&s->cases[c]);
+        answer.inconclusive |= is_suspect(&s->cases[c]);
         answer.likely |= s->cases[c].likely;
     }
-    answer.undecided &= !answer.named && !answer.other;
+    answer.inconclusive &= !answer.named && !answer.other;
     answer.likely &= !answer.named && !answer.other;
     return answer;
 }
@@ -222,7 +223,7 @@ static void try_loss(struct stage *s, const struct cell *cell, size_t b, struct 
 
     add(t, FOUND, answer.named);
     add(t, OTHERS, answer.other);
-    add(t, PASSED, !answer.named && !answer.undecided && !answer.likely);
+    add(t, PASSED, !answer.named && !answer.inconclusive && !answer.likely);
     if (!in_one)
         judge_loss(s, cell, margin_of(cell), IN_ALL, 1);
     add(t, CALLED, is_equivalent(s));
@@ -257,7 +258,7 @@ static void try_suite(struct effort *e, struct stage *s, const struct cell *cell
     double smallest = s->cases[s->m.first].detectable;
 
     add(t, ALARMS, answer.other);
-    add(t, UNDECIDED, answer.undecided);
+    add(t, INCONCLUSIVE, answer.inconclusive);
     add(t, LIKELY, answer.likely);
     e->disordered |= number == 0 && is_disordered(s, cell);
     if (number % LOSSES == 0)
@@ -338,7 +339,7 @@ static void try_series(struct stage *s, const struct cell *cell, struct dice *d,
         h.kept[now] =
             accept(s, &h, now, a) || cell->all_kept > 0 || (!a.named && !a.other && !a.likely);
         add(t, ALARMS, a.other);
-        add(t, UNDECIDED, a.undecided);
+        add(t, INCONCLUSIVE, a.inconclusive);
         add(t, LIKELY, a.likely);
         add(t, KEPT, h.kept[now]);
         if (!(found > 0) && a.named && (double)now >= last)
@@ -368,8 +369,8 @@ static double promised(const struct cell *cell, enum figure f, size_t b)
         return excepted ? 0 : 80;
     case CALLED:
         return excepted ? 0 : 5;
-    case UNDECIDED:
-        return cell->undecided[b];
+    case INCONCLUSIVE:
+        return cell->inconclusive[b];
     case EQUIVALENT:
         return cell->equivalent[b];
     case FOUND:

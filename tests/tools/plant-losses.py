@@ -101,10 +101,10 @@ def one_night(options, world, number, counts):
     write(tonight, options.columns, number, values, {})
     found = check(options.plumb, tonight, base)
     counts["alarms"] += found["counts"]["regressed"] > 0
-    losses = {size_of(case): case["detectable_loss"] for case in found["cases"]}
+    losses = {size_of(case): case["detectable_slowdown"] for case in found["cases"]}
     assert len(losses) == CASES
-    counts["today"].append(found["detectable"]["loss"])
-    counts["is_median"] &= abs(statistics.median(losses.values()) - found["detectable"]["loss"]) < 1e-9
+    counts["today"].append(found["detectable"]["slowdown"])
+    counts["is_median"] &= abs(statistics.median(losses.values()) - found["detectable"]["slowdown"]) < 1e-9
     counts["forecast"].append(found["detectable"])
     hit = [case for case in world.random.sample(range(CASES), PLANTED) if losses[case]]
     for part, name in ((1, "found"), (.5, "found_half")):
@@ -128,7 +128,7 @@ def forecast(options, noise):
             if night + 1 == options.nights:
                 said = check(options.plumb, tonight, base)["detectable"]
             if said and said["nights"] and night + 1 == options.nights + said["nights"]:
-                shares.append(check(options.plumb, tonight, base)["detectable"]["loss"] / said["then"])
+                shares.append(check(options.plumb, tonight, base)["detectable"]["slowdown"] / said["then"])
     return {"forecasts": len(shares), "true_over_forecast": statistics.median(shares)}
 
 

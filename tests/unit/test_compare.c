@@ -52,6 +52,7 @@ static struct pair *add_pair(struct scene *s, const char *pipe, const char *labe
     *pair = (struct pair){.c = &s->c,
                           .pipe = pipe,
                           .label = label,
+                          .name = label,
                           .code = "",
                           .key = label,
                           .state = state,
@@ -114,8 +115,6 @@ TEST(exit_code_is_the_first_that_holds)
                 (thinned ? one : add_pair(&s, "Memory", "two", PAIR_LOST_B))->failed_b = true;
             view_make(&s.pairs, NULL, &s.view);
             assert_int_equal(view_exit(&s.view, 1), cases[i].exit);
-            assert_string_equal(s.view.name, cases[i].exit == 4 ? "incomplete"
-                                                                : decision_word(cases[i].decision));
             assert_int_equal(s.view.n_thinned, cases[i].failed && thinned);
             scene_release(&s);
         }
@@ -132,12 +131,12 @@ TEST(figures_tell_the_side_of_a_mark)
     static const struct {
         double ratio, low, high;
         const char *both;
-    } cases[] = {{0.97, 0.9498, 0.99996, "0.97000 (0.94980 to 0.99996)"},
-                 {0.97, 0.93, 0.98, "0.970 (0.930 to 0.980)"},
+    } cases[] = {{0.97, 0.9498, 0.99996, "0.97000 (0.94980-0.99996)"},
+                 {0.97, 0.93, 0.98, "0.970 (0.930-0.980)"},
                  /* the noise of a logarithm: no digits tell it from 1 */
-                 {1 - 1e-15, 1 - 2e-15, 1 + 1e-15, "1.000 (1.000 to 1.000)"},
-                 {1 - 1e-15, 0.94996, 1 + 1e-15, "1.00000 (0.94996 to 1.00000)"},
-                 {0.97, NAN, NAN, "0.970 (no interval)"},
+                 {1 - 1e-15, 1 - 2e-15, 1 + 1e-15, "1.000 (1.000-1.000)"},
+                 {1 - 1e-15, 0.94996, 1 + 1e-15, "1.00000 (0.94996-1.00000)"},
+                 {0.97, NAN, NAN, "0.970 (no CI)"},
                  {NAN, NAN, NAN, "no ratio"}};
     struct scene s;
 
@@ -162,7 +161,7 @@ TEST(the_verdict_of_a_case)
         const char *verdict, *more;
     } cases[] = {{DECISION_INCONCLUSIVE, 0.8, OBSTACLE_NONE, "likely worse", "+7"},
                  {DECISION_INCONCLUSIVE, 1.2, OBSTACLE_NONE, "likely better", "+7"},
-                 {DECISION_INCONCLUSIVE, 1.2, OBSTACLE_FEW, "undecided", "+7"},
+                 {DECISION_INCONCLUSIVE, 1.2, OBSTACLE_FEW, "inconclusive", "+7"},
                  {DECISION_WORSE, 0.8, OBSTACLE_NONE, "worse", ""}};
     struct scene s;
 
@@ -214,7 +213,7 @@ TEST(texts_of_files_stay_texts)
     assert_says(text, "!<img|!<i>");
     free(text);
     text = printed(view_print_markdown, &s);
-    assert_null(strstr(strstr(text, "| Component"), "\n| <i>"));
+    assert_null(strstr(strstr(text, "| component"), "\n| <i>"));
     assert_non_null(strstr(text, "&#60;i&#62;"));
     assert_non_null(strstr(text, "\\|\\`y\\`"));
     assert_null(strchr(text, '\x1b'));

@@ -173,7 +173,7 @@ static char *table_at(size_t width, const char *second)
         row[2] = cell_value(73.53, "GB/s");
         row[3] = cell_interval(100, 90, 120);
         row[4] = cell_share(44.83, i);
-        row[5] = cell_word("undecided", TONE_NONE);
+        row[5] = cell_word("inconclusive", TONE_NONE);
     }
     char *text = written_of(d, TERMINAL, (struct document_terminal){.width = width, .utf8 = true});
     pool_release(&pool);

@@ -480,7 +480,7 @@ static const struct {
     {{{.value = 50, .spread = 0.3}, {.values = {NULL, "read"}, .value = 55}},
      2,
      "1 problem|read DRAM|55 %|looks slow: triad DRAM|50 % of its limit (|--repeat",
-     "low|!undecided"},
+     "low|!inconclusive"},
     /* short launches have one interval together; a single one says that it has none */
     {{{.launches = 4, .status = "noisy", .noise = ROW_NOISE_FEW}},
      1,

@@ -12,6 +12,7 @@
 #include "core/clock.h"
 #include "core/status_line.h"
 #include "core/text.h"
+#include "core/units.h"
 
 void teller_open(struct teller *t, size_t total)
 {
@@ -38,6 +39,7 @@ bool teller_is_heard(const struct teller *t)
 void teller_begin(struct teller *t, const char *label)
 {
     snprintf(t->label, sizeof(t->label), "%s", label);
+    t->point_ns = clock_now_ns();
     teller_show(t, NAN, NAN, "");
 }
 
@@ -46,21 +48,22 @@ void teller_show(struct teller *t, double value, double half, const char *unit)
     char estimate[STATUS_ESTIMATE] = "", text[STATUS_LINE_BYTES];
     uint64_t now_ns = clock_now_ns();
 
+    if (isfinite(value))
+        units_format_value(value, unit, estimate, sizeof(estimate));
     if (half < 1)
-        snprintf(estimate, sizeof(estimate), "%.3g %.16s +/- %.2g %%", value, unit, 100 * half);
-    else if (isfinite(value))
-        snprintf(estimate, sizeof(estimate), "%.3g %.16s", value, unit);
+        snprintf(estimate + strlen(estimate), sizeof(estimate) - strlen(estimate), " +/- %.2g %%",
+                 100 * half);
     if (t->fd >= 0 && pwrite(t->fd, estimate, sizeof(estimate), 0) < 0)
         t->fd = -1; /* nobody reads along any more */
     if (!t->terminal)
         return;
-    double spent_s = (double)(now_ns - t->begin_ns) * 1e-9;
-    const struct status_line line = {
-        .done = t->done,
-        .total = t->total,
-        .label = t->label,
-        .estimate = estimate,
-        .left_s = t->done ? spent_s / (double)t->done * (double)(t->total - t->done) : NAN};
+    double each_s = (double)(t->point_ns - t->begin_ns) * 1e-9 / (double)t->done;
+    double left_s = each_s * (double)(t->total - t->done) - (double)(now_ns - t->point_ns) * 1e-9;
+    const struct status_line line = {.done = t->done,
+                                     .total = t->total,
+                                     .label = t->label,
+                                     .estimate = estimate,
+                                     .left_s = t->done ? fmax(left_s, 0) : NAN};
 
     fprintf(stderr, "\r%s\033[K", status_line(&line, wrap_width(stderr) - 1, text));
     t->drawn = true;

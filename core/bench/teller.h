@@ -13,8 +13,8 @@ struct teller {
     int fd;        /* of the harness' file; -1: none */
     bool terminal; /* stderr is one, and no harness reads along */
     bool drawn;
-    size_t done, total; /* points */
-    uint64_t begin_ns;
+    size_t done, total;          /* points */
+    uint64_t begin_ns, point_ns; /* when all began, and when the point did */
     char label[96];
 };
 

@@ -27,37 +27,12 @@ const char *show_count(struct pool *pool, size_t n, const char *thing)
     return pool_text(pool, "%s", text_count(n, thing).text);
 }
 
-/* Prefixes by thousands, and the bases that take them; of "s" none above it. */
-static const char *const prefixes[] = {"n", "u", "m", "", "k", "M", "G", "T", "P"};
-static const char *const bases[] = {"s", "B/s", "b/s", "FLOP/s", "OP/s", "samples/s"};
-enum { PREFIXES = sizeof(prefixes) / sizeof(*prefixes), PLAIN = 3 };
-
-static bool is_unit(const char *unit, const char *prefix, const char *base)
-{
-    size_t n = strlen(prefix);
-
-    return !strncmp(unit, prefix, n) && !strcmp(unit + n, base);
-}
-
 struct show_scale show_scale(struct pool *pool, double value, const char *unit)
 {
-    double factor = 1, size = fabs(value);
+    char name[40];
+    double factor = units_scale(value, unit, name, sizeof(name));
 
-    if (!isfinite(value) || value == 0)
-        return (struct show_scale){1, unit};
-    for (size_t b = 0; b < sizeof(bases) / sizeof(*bases); b++)
-        for (size_t i = 0; i < PREFIXES; i++) {
-            size_t least = b ? PLAIN : 0, most = b ? PREFIXES - 1 : PLAIN;
-
-            if (!is_unit(unit, prefixes[i], bases[b]) || i < least || i > most)
-                continue;
-            for (; size * factor >= 999.5 && i < most; i++)
-                factor *= 1e-3;
-            for (; size * factor < 0.9995 && i > least; i--)
-                factor *= 1e3;
-            return (struct show_scale){factor, pool_text(pool, "%s%s", prefixes[i], bases[b])};
-        }
-    return (struct show_scale){1, unit};
+    return (struct show_scale){factor, pool_text(pool, "%s", name)};
 }
 
 const char *show_interval(struct pool *pool, const struct report_point *p)

@@ -178,7 +178,7 @@ END
 }
 
 @test "an interval that is not narrow enough when time is up: noisy, and says how wide it is" {
-    exits 0 bench --csv --spread 50% --width 0.1% --budget 30ms --sleep 100us
+    exits 0 bench --csv --spread 50% --width 0.1% --budget 90ms --sleep 100us
     [ "$(cell stop)" = time ]
     [ "$(cell status)" = noisy ]
     [ "$(cell width_wanted)" = 0.001 ]

@@ -116,7 +116,7 @@ net='bench: net, transport: tcp, pattern: latency, no-cpu: "true"'
     [ "$(cells from) $(cells to)" = 'node1 node2' ]
     out=r/allreduce.csv
     [ "$(cells hosts | sort -u)" = 'node1;node2' ]
-    [ "$(cells ranks | sort -nu | xargs)" = '1 2 4' ]
+    [ "$(cells ranks | sort -nu | xargs)" = '2 4' ]
     [ "$(cat r/net.csv r/allreduce.csv | grep -cE ',(failed|wrong|skipped),')" -eq 0 ]
     python3 - <<'END'
 import json

@@ -155,7 +155,8 @@ static void pairs_label(struct pairs *p)
     free(sorted);
 }
 
-/* ---- Names: of the labels' parameters those that are needed to tell the decided cases apart ---- */
+/* ---- Names: of the labels' parameters those that are needed to tell the decided cases apart, and
+ * the metric where it is not the benchmark's first ---- */
 
 /* Decided cases of one benchmark and metric. */
 struct named {
@@ -237,6 +238,9 @@ static void name_group(struct pool *pool, const struct named *g, const struct va
                                    param_text(pool, b, k, c->asked[k], is_ambiguous(b, c, k, t)));
         if (*text) /* else the label says what the one case is */
             g->all[i]->name = pool_join(pool, b->name, " ", text);
+        if (*text && b->described && b->described->metrics->name &&
+            strcmp(c->metric, b->described->metrics->name) != 0)
+            g->all[i]->name = pool_join(pool, g->all[i]->name, ": ", c->metric);
     }
 }
 
@@ -247,7 +251,7 @@ static int compare_names(const void *x, const void *y)
     return strcmp(a->name, b->name);
 }
 
-/* Of those that are called alike, the metric as well. */
+/* Of those that are called alike, the first metric as well. */
 static void add_metrics(struct pool *pool, struct pair **all, size_t n)
 {
     qsort(all, n, sizeof(*all), compare_names);
@@ -257,7 +261,8 @@ static void add_metrics(struct pool *pool, struct pair **all, size_t n)
         for (end = i + 1; end < n && !strcmp(all[end]->name, name); end++)
             ;
         for (size_t k = i; k < end && end > i + 1; k++)
-            all[k]->name = pool_join(pool, name, ": ", all[k]->c->metric);
+            if (!strstr(all[k]->name, all[k]->c->metric))
+                all[k]->name = pool_join(pool, name, ": ", all[k]->c->metric);
     }
 }
 

@@ -79,11 +79,14 @@ static void add_answers(const struct composing *m)
 
 static void add_components(const struct composing *m)
 {
-    static const struct document_column columns[] = {
-        {"component", COLUMN_STAYS, false}, {"cases", COLUMN_STAYS, true},
-        {"better", COLUMN_STAYS, true},     {"equivalent", COLUMN_STAYS, true},
-        {"worse", COLUMN_STAYS, true},      {"inconclusive", COLUMN_STAYS, true},
-        {"lowest", COLUMN_GOES_LAST, true}, {"worst case", COLUMN_GOES_LAST, false}};
+    static const struct document_column columns[] = {{"component", COLUMN_STAYS, false},
+                                                     {"cases", COLUMN_STAYS, true},
+                                                     {"better", COLUMN_STAYS, true},
+                                                     {"equivalent", COLUMN_STAYS, true},
+                                                     {"worse", COLUMN_STAYS, true},
+                                                     {"inconclusive", COLUMN_STAYS, true},
+                                                     {"lowest ratio", COLUMN_GOES_LAST, true},
+                                                     {"in case", COLUMN_GOES_LAST, false}};
     static const enum decision order[] = {DECISION_BETTER, DECISION_EQUIVALENT, DECISION_WORSE,
                                           DECISION_INCONCLUSIVE};
     const struct view *v = m->v;

@@ -306,6 +306,30 @@ static const char *others_text(struct view *v)
     return pool_list(v->pool, parts, n, 3, ", ");
 }
 
+#define LOOKS 0.9 /* a ratio below which a case is told that proves nothing */
+
+/* "28 cases look slower, the most net tcp, 1 MiB (0.54); ": of cases that are inconclusive; "" */
+static const char *looks_text(struct view *v)
+{
+    const struct pair *most = NULL;
+    size_t n = 0;
+
+    for (size_t i = 0; i < v->n_pipes; i++)
+        for (size_t k = 0; k < v->pipes[i].n; k++) {
+            const struct pair *pair = v->pipes[i].pairs[k];
+            const struct decide_case *c = &pair->decide;
+
+            if (c->decision != DECISION_INCONCLUSIVE || !(c->ratio < LOOKS))
+                continue;
+            n++;
+            most = !most || c->ratio < most->decide.ratio ? pair : most;
+        }
+    return most ? pool_text(v->pool, "%s look%s slower, the most %s (%.2f); ",
+                            text_count(n, "case").text, n == 1 ? "s" : "", most->name,
+                            most->decide.ratio)
+                : "";
+}
+
 static const char *decided_text(struct view *v)
 {
     const struct decide_overall *o = &v->p->overall;
@@ -325,7 +349,8 @@ static const char *decided_text(struct view *v)
         return all_else && o->n_equivalent
                    ? pool_text(v->pool, "%s is equivalent to %s within %s in all %s", v->name_b,
                                v->name_a, margin, text_count(o->n_equivalent, "case").text)
-                   : pool_text(v->pool, "%s against %s: %s", v->name_b, v->name_a, others);
+                   : pool_text(v->pool, "%s against %s: nothing is proven; %s%s", v->name_b,
+                               v->name_a, looks_text(v), others);
     if (*slower && *faster)
         text = pool_text(v->pool, "%s in %s; %s in %s", text, down >= up ? slower : faster,
                          down >= up ? "faster" : "slower", down >= up ? faster : slower);

@@ -234,8 +234,14 @@ bool doctor_lists(const char *text, const char *id)
     return false;
 }
 
+static bool is_unknown(const struct exam_result *r)
+{
+    return r && r->state == EXAM_UNKNOWN;
+}
+
 /* "governor, cpu-quota": the findings that differ and can explain the component; or, of those of
- * side A, or B, alone, "governor (B only)", "governor (A and B)". */
+ * side A, or B, alone, "governor (B only)", "governor (A and B)". What the other side did not record
+ * may be there as well, and explains nothing. */
 static const char *causes_of(const struct sides *s, const char *pipe, char side)
 {
     const char *text = "";
@@ -245,6 +251,8 @@ static const char *causes_of(const struct sides *s, const char *pipe, char side)
         bool in_a = is_found(d->a), in_b = is_found(d->b);
         const char *id = (in_a ? d->a : d->b)->check->id;
 
+        if (is_unknown(d->a) || is_unknown(d->b))
+            continue;
         if (!(in_b ? exam_explains(s->b, d->b, pipe) : exam_explains(s->a, d->a, pipe)) ||
             doctor_lists(text, id) || (side == 'A' && !in_a) || (side == 'B' && !in_b))
             continue;

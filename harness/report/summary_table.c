@@ -92,6 +92,8 @@ static const char *side_text(struct pool *pool, double value, double low, double
 
     if (!isfinite(percent))
         return "";
+    if (percent < 0.01)
+        return "< 0.01 %";
     return pool_text(pool, percent < 9.95 ? "%.2g %%" : "%.0f %%", percent);
 }
 

@@ -467,7 +467,7 @@ void trust_answer(struct report *r, const struct comparisons *q, size_t run, boo
 
     if (!t.grade) {
         document_answer(s->d, "Sensitivity", "none", TONE_LOW,
-                        "no judged case was measured on this machine");
+                        "no case of this machine was measured");
         return;
     }
     document_answer(s->d, "Sensitivity", pool_text(s->pool, "%c", t.grade),

@@ -135,7 +135,8 @@ static int make_result(struct check_command *c, const struct baseline *b, struct
                        struct check_result *r)
 {
     const struct check_options *o = &c->options;
-    const struct gate_options options = {.detect = o->detect, .first = !b->n};
+    const struct gate_options options = {
+        .detect = o->detect, .history = baseline_is_history(r->spec), .first = !b->n};
 
     gate_make(&r->gate, p, &options);
     if (o->accept) {

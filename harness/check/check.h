@@ -104,6 +104,7 @@ struct gate_tally {
 
 struct gate_options {
     double detect; /* the loss that the run should be able to show; 0: it is not asked for */
+    bool history;  /* the baselines are those of a history */
     bool first;    /* no baseline yet: the run stands on both sides of the pairs */
 };
 

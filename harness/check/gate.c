@@ -7,12 +7,14 @@
 #include "core/program.h"
 #include "harness/check/check.h"
 
-/* Who did not ask for a sensitivity is woken only by what regressed, or is missing. */
+/* Who did not ask for a sensitivity is woken by what regressed, is missing, or would have regressed but
+ * for a doubt; and where nothing at all could be decided, unless a history is still too short. */
 int gate_exit(const struct gate *g)
 {
+    bool wakes = g->options.detect > 0 || g->tally.doubtful || !g->options.history;
     const int codes[] = {[GATE_PASSED] = EXIT_GOOD,
                          [GATE_LOST] = EXIT_BAD,
-                         [GATE_UNDECIDED] = g->options.detect > 0 ? EXIT_UNDECIDED : EXIT_GOOD,
+                         [GATE_UNDECIDED] = wakes ? EXIT_UNDECIDED : EXIT_GOOD,
                          [GATE_INCOMPLETE] = EXIT_INCOMPLETE,
                          [GATE_FIRST] = EXIT_UNDECIDED};
 

@@ -157,11 +157,21 @@ static const char *inconclusive(const struct gate *g)
                      words_percent(pool, g->options.detect));
 }
 
+/* Cases all of whose repetitions are left out. */
+static size_t count_taken(const struct gate *g)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < g->n; i++)
+        n += g->cases[i].pair->state == PAIR_TAKEN;
+    return n;
+}
+
 static const char *lost_words(const struct check_result *r)
 {
     const struct gate *g = &r->gate;
     size_t ok = g->counts[GATE_UNSEEN] + g->counts[GATE_INCONCLUSIVE] + g->counts[GATE_BETTER] +
-                g->counts[GATE_EQUIVALENT];
+                g->counts[GATE_EQUIVALENT] - count_taken(g);
     bool level = false;
 
     for (size_t i = 0; i < g->counts[GATE_REGRESSED]; i++)
@@ -217,6 +227,9 @@ const char *words_verdict(const struct check_result *r)
                        : *g->state                    ? pool_text(pool, "the run is '%s'", g->state)
                                                       : cases_of(g, GATE_FAILED, GATE_REFUSED);
 
+    if (g->verdict != GATE_FIRST && count_taken(g))
+        text = pool_text(pool, "%s; %s not judged, as " STEAL_WHY, text,
+                         show_count(pool, count_taken(g), "case"));
     for (size_t i = 0; g->verdict != GATE_FIRST && i < sizeof(states) / sizeof(*states); i++)
         if (g->counts[states[i]])
             text = pool_text(pool, "%s; %zu %s", text, g->counts[states[i]],

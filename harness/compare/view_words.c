@@ -212,7 +212,8 @@ static struct moved moved_of(const struct view_pipe *pipe, enum decision decisio
     const struct decide_case *one = &pipe->pairs[first]->decide,
                              *last = &pipe->pairs[first + n - 1]->decide;
 
-    m.middle = pipe->pairs[first + n / 2]->decide.ratio;
+    m.middle = sqrt(pipe->pairs[first + (n - 1) / 2]->decide.ratio *
+                    pipe->pairs[first + n / 2]->decide.ratio);
     m.low = n > 1 ? one->ratio : one->low;
     m.high = n > 1 ? last->ratio : one->high;
     return m;
@@ -459,10 +460,10 @@ static const char *next_text(struct view *v)
     if (!n)
         return "";
     qsort(needed, n, sizeof(*needed), by_count);
-    return pool_text(v->pool,
-                     "%s a side would decide half of the inconclusive cases, %zu all of %zu",
-                     text_count(needed[(n - 1) / 2], by_runs ? "more run" : "more repetition").text,
-                     needed[n - 1], n);
+    return pool_text(
+        v->pool, "%s a side would decide half of %zu of the inconclusive cases, %zu all of them",
+        text_count(needed[(n - 1) / 2], by_runs ? "more run" : "more repetition").text, n,
+        needed[n - 1]);
 }
 
 /* ---- What to know before believing a comparison ---- */
@@ -569,10 +570,10 @@ static const char *detects_text(struct view *v)
     if (!n)
         return "";
     double middle = stats_median(all, n);
-    const char *noisiest =
-        most > MOST_TOLD * middle
-            ? pool_text(v->pool, ", %.2g %% in the noisiest", decide_detectable_percent(most))
-            : "";
+    const char *noisiest = most > MOST_TOLD * middle
+                               ? pool_text(v->pool, ", %.2g %% in the noisiest",
+                                           fmin(decide_detectable_percent(most), 99))
+                               : "";
 
     return pool_text(v->pool, "a slowdown of %.2g %% in the median case%s",
                      decide_detectable_percent(middle), noisiest);

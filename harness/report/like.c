@@ -94,6 +94,7 @@ struct component {
 struct components {
     struct component *all;
     size_t n;
+    const char *lacking; /* those in which the run has no value of a case of the reference; "" */
 };
 
 static struct component *component_of(struct components *c, const char *name)
@@ -137,12 +138,25 @@ static bool pairs_up(const struct report *r, const struct report_bench *b,
            p[0].value > 0 && p[1].value > 0 && !strcmp(p[0].carrier_device, p[1].carrier_device);
 }
 
+/* Was it tried in the run, and has no value? */
+static bool is_lacking(const struct report *r, const struct report_bench *b,
+                       const struct report_case *c, struct nearness near)
+{
+    return (case_is_gpu(b, c) ? near.gpu : near.cpu > 0) && described_is_judged(r, b, c) &&
+           c->points[0].n_values && c->points[1].n_rows && !c->points[1].n_values;
+}
+
+static const char *with_name(struct pool *pool, const char *list, const char *name)
+{
+    return strstr(list, name) ? list : show_joined(pool, list, pool_text(pool, "%s", name));
+}
+
 /* Cases that agree in all parameters, also in those that are outcomes. */
 static struct components compare_with(struct pool *pool, const char *reference, const char *run,
                                       struct nearness near)
 {
     const char *paths[] = {reference, run};
-    struct components all = {0};
+    struct components all = {.lacking = ""};
     struct report r;
     char error[512];
     size_t most = 0;
@@ -156,6 +170,8 @@ static struct components compare_with(struct pool *pool, const char *reference, 
                 const struct report_bench *bench = &r.benches[b];
                 const struct report_case *c = &bench->cases[i];
 
+                if (is_lacking(&r, bench, c, near))
+                    all.lacking = with_name(pool, all.lacking, described_pipe(&r, bench, c));
                 if (pairs_up(&r, bench, c, near))
                     add_case(&all, pool_text(pool, "%s", described_pipe(&r, bench, c)), c);
             }
@@ -200,10 +216,12 @@ static const char *components_text(struct pool *pool, const struct components *a
         low = fmin(low, c->low);
         high = fmax(high, c->high);
     }
-    if (list.n == all->n)
-        return show_list_text(&list);
-    return pool_text(pool, "%s%s %s", list.n ? show_list_text(&list) : "",
-                     list.n ? "; all else" : "all", range_text(pool, low, high));
+    const char *text = show_list_text(&list);
+
+    if (list.n < all->n)
+        text = pool_text(pool, "%s%s %s", text, list.n ? "; all other pairs" : "all pairs",
+                         range_text(pool, low, high));
+    return *all->lacking ? pool_text(pool, "%s; not in this run: %s", text, all->lacking) : text;
 }
 
 static bool is_nearer(struct nearness a, struct nearness b)
@@ -229,8 +247,8 @@ void like_answer(struct report *r, size_t run, struct document *d)
                 near = one;
             }
         }
-    struct components parts =
-        nearest ? compare_with(&r->pool, nearest->path, path, near) : (struct components){0};
+    struct components parts = nearest ? compare_with(&r->pool, nearest->path, path, near)
+                                      : (struct components){.lacking = ""};
     if (parts.n)
         document_answer(d, "Compared", "", TONE_NONE,
                         pool_text(&r->pool, "like %s of %.10s (%s): %s", nearest->name,

@@ -11,6 +11,7 @@
 #define PROBLEMS_MAX   6 /* that are told; the table has all */
 #define SUSPECTS_MAX   3
 #define NOT_TESTED_MAX 6
+#define SUSTAINED_TOLD 0.9 /* of the median */
 
 static void answer_suspects(const struct scene *s)
 {
@@ -81,11 +82,17 @@ static bool is_of_jobs(const struct scene *s, const struct problems *p)
            *jobs_answer_text(s->r, &s->h->jobs, s->run);
 }
 
+static bool has_failed_alone(const struct headline_run *at)
+{
+    return line_has_failed(at) && !line_has_value(at);
+}
+
 /* "no problem in 22 tests: 12 are normal by their limit"; of what was not measured here nothing is known. */
 static const char *health_text(const struct scene *s, const struct problems *p)
 {
     size_t judged = count_where(s, line_is_judged), measured = count_where(s, line_has_value);
-    const char *tests = show_count(s->pool, measured, "case");
+    size_t failed = count_where(s, has_failed_alone);
+    const char *tests = show_count(s->pool, measured + failed, "case");
     double least = INFINITY, most = 0;
 
     if (is_all_skipped(s))
@@ -94,7 +101,7 @@ static const char *health_text(const struct scene *s, const struct problems *p)
         return jobs_answer_text(s->r, &s->h->jobs, s->run);
     if (p->n)
         return pool_text(s->pool, "%s in %s", show_count(s->pool, p->n, "problem"),
-                         measured ? tests : show_count(s->pool, s->h->n, "case"));
+                         measured + failed ? tests : show_count(s->pool, s->h->n, "case"));
     if (!measured)
         return s->h->n ? "nothing was measured on this machine"
                        : "no test is among these rows: the report lists them";
@@ -103,8 +110,8 @@ static const char *health_text(const struct scene *s, const struct problems *p)
                          "no problem seen in %s, none of which has a limit to be judged by", tests);
     for (size_t i = 0; i < s->h->n; i++)
         if (line_is_judged(scene_line(s, i))) {
-            least = fmin(least, scene_line(s, i)->point->percent);
-            most = fmax(most, scene_line(s, i)->point->percent);
+            least = fmin(least, line_percent(scene_line(s, i)));
+            most = fmax(most, line_percent(scene_line(s, i)));
         }
     return pool_text(s->pool, "no problem in %s; %zu with a limit reach%s %s%.0f %% of it", tests,
                      judged, judged == 1 ? "es" : "",
@@ -130,10 +137,42 @@ static void answer_lowest(const struct scene *s)
     bool *told = pool_alloc(s->pool, s->h->n + 1, sizeof(*told));
     size_t i = scene_next(s, is_normal, told);
 
+    if (i < s->h->n && line_percent(scene_line(s, i)) < scene_line(s, i)->verdict.low_below)
+        return; /* what pauses is told */
+
     if (i < s->h->n)
         document_answer(s->d, "Lowest", "", TONE_NONE,
                         pool_text(s->pool, "%s, %s of its limit, which is normal", scene_name(s, i),
-                                  document_percent(s->pool, scene_line(s, i)->point->percent)));
+                                  document_percent(s->pool, line_percent(scene_line(s, i)))));
+}
+
+/* Of what pauses most: the samples know nothing of pauses. */
+static void answer_sustained(const struct scene *s)
+{
+    const struct headline_run *least = NULL;
+    double least_share = SUSTAINED_TOLD;
+    size_t n = 0, at = 0;
+
+    for (size_t i = 0; i < s->h->n; i++) {
+        const struct headline_run *one = scene_line(s, i);
+        double share = one->point ? line_value(one) / one->point->value : NAN;
+
+        share = share > 1 ? 1 / share : share; /* of times */
+        n += share < SUSTAINED_TOLD;
+        if (share < least_share) {
+            least = one;
+            least_share = share;
+            at = i;
+        }
+    }
+    if (least)
+        document_answer(
+            s->d, "Sustained", "", TONE_LOW,
+            pool_text(s->pool,
+                      "%s over all of the time less than %.0f %% of the median, as %s: %.0f %%%s%s",
+                      show_count(s->pool, n, "case"), 100 * SUSTAINED_TOLD, scene_name(s, at),
+                      100 * least_share, *least->point->sustained.cause ? ": " : "",
+                      least->point->sustained.cause));
 }
 
 /* "Matrix core: 4 skipped (no such device here)": the tests of a pipe that have no value. */
@@ -194,6 +233,7 @@ void summary_answers(struct report *r, const struct headlines *h, size_t run, bo
     summary_machine(&s);
     summary_run(&s);
     trust_answer(r, &h->comparisons, run, notes, d);
+    answer_sustained(&s);
     like_answer(r, run, d);
     if (!p.n && !is_of_jobs(&s, &p))
         answer_lowest(&s);

@@ -1,21 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Several runs on a terminal: a line a test, a column a run. */
+#include <string.h>
+
 #include "harness/report/report.h"
 #include "harness/report/show.h"
-#include "harness/report/summary.h"
+#include "harness/report/summary_scene.h"
 
 #define COLUMNS_BEFORE 2
 
-static const char *value_of(struct pool *pool, const struct headline_run *at)
+/* what: of the case that names the line; another one has its own behind its value. */
+static const char *value_of(struct pool *pool, const struct headline_run *at, const char *what)
 {
     const struct report_point *p = at->point;
     const char *word = at->verdict.tone == TONE_NONE ? "" : at->verdict.word;
 
     if (!p || !p->n_values)
         return at->verdict.word;
-    struct show_scale scale = show_scale(pool, p->value, at->best->unit);
-    return pool_text(pool, "%s %s%s%s%s", show_short(pool, p->value * scale.factor), scale.unit,
-                     show_origin(pool, p->origin), *word ? ", " : "", word);
+    struct show_scale scale = show_scale(pool, line_value(at), at->best->unit);
+    const char *text = pool_text(pool, "%s %s%s", show_short(pool, line_value(at) * scale.factor),
+                                 scale.unit, show_origin(pool, p->origin));
+    if (strcmp(at->what, what) != 0)
+        text = pool_text(pool, "%s (%s)", text, at->what);
+    return show_joined(pool, text, word);
 }
 
 static void add_table(struct report *r, const struct headlines *h, struct document *d)
@@ -33,12 +39,15 @@ static void add_table(struct report *r, const struct headlines *h, struct docume
         struct cell *row = document_row(t);
 
         row[0] = cell_text(h->all[i].component);
-        for (size_t run = r->n_runs; run-- > 0;) {
+        size_t first = 0;
+        while (first + 1 < r->n_runs && !h->all[i].runs[first].best)
+            first++;
+        row[1] = cell_text(headline_name(&r->pool, &h->all[i], first));
+        for (size_t run = 0; run < r->n_runs; run++) {
             const struct headline_run *at = &h->all[i].runs[run];
 
-            if (at->best)
-                row[1] = cell_text(headline_name(&r->pool, &h->all[i], run));
-            row[COLUMNS_BEFORE + run] = cell_text(value_of(&r->pool, at));
+            row[COLUMNS_BEFORE + run] =
+                cell_text(value_of(&r->pool, at, h->all[i].runs[first].what));
             row[COLUMNS_BEFORE + run].tone = at->verdict.tone;
         }
     }

@@ -3,6 +3,8 @@
 #ifndef PLUMB_REPORT_SUMMARY_SCENE_H
 #define PLUMB_REPORT_SUMMARY_SCENE_H
 
+#include <math.h>
+
 #include "harness/report/summary.h"
 
 struct scene {
@@ -42,6 +44,18 @@ static inline bool line_has_failed(const struct headline_run *at)
 static inline bool line_is_judged(const struct headline_run *at)
 {
     return at->verdict.low_below > 0;
+}
+
+/* Of a line with a value what is shown: the median, or what was sustained over all of the time where that
+ * is less; and the share of the limit that it is. */
+static inline double line_value(const struct headline_run *at)
+{
+    return isfinite(at->point->sustained.value) ? at->point->sustained.value : at->point->value;
+}
+
+static inline double line_percent(const struct headline_run *at)
+{
+    return at->point->percent * line_value(at) / at->point->value;
 }
 
 /* The first case of these that is not told yet, in order of what comes first: what is lost, then what

@@ -5,7 +5,7 @@
 
 #include "harness/report/report.h"
 #include "harness/report/show.h"
-#include "harness/report/summary.h"
+#include "harness/report/summary_scene.h"
 
 struct shown {
     struct report *r;
@@ -80,6 +80,8 @@ static const char *word_of(struct pool *pool, const struct headline_run *at)
         word = show_joined(pool, word, places);
     else if (at->verdict.tone != TONE_BAD && *places && (*slow || !*word))
         word = places;
+    if (at->point && isfinite(at->point->sustained.value))
+        word = show_joined(pool, word, "sustained");
     if (at->verdict.two_levels)
         return pool_text(pool, "%s%sbimodal", word, *word ? ", " : "");
     return *word ? word : is_noisy(at->point) ? "noisy" : "";
@@ -94,6 +96,8 @@ static const char *side_text(struct pool *pool, double value, double low, double
         return "";
     if (percent < 0.01)
         return "< 0.01 %";
+    if (percent > 999)
+        return "> 999 %";
     return pool_text(pool, percent < 9.95 ? "%.2g %%" : "%.0f %%", percent);
 }
 
@@ -119,7 +123,7 @@ static void fill_row(const struct shown *s, const struct lines *l, size_t i)
     if (!p || !p->n_values)
         return;
     bool pauses = isfinite(p->sustained.value);
-    double value = pauses ? p->sustained.value : p->value;
+    double value = line_value(at);
     scale = show_scale(s->pool, value, at->best->unit);
     *cell_of(l, row, VALUE) = cell_text(
         pool_text(s->pool, "%s %s", show_short(s->pool, value * scale.factor), scale.unit));
@@ -127,7 +131,7 @@ static void fill_row(const struct shown *s, const struct lines *l, size_t i)
         cell_text(pauses ? side_text(s->pool, value, p->sustained.low, p->sustained.high)
                          : side_text(s->pool, value, p->low, p->high));
     if (!p->reference || s->notes)
-        *cell_of(l, row, SHARE) = cell_share(p->percent * value / p->value, p->reference);
+        *cell_of(l, row, SHARE) = cell_share(line_percent(at), p->reference);
     cell_of(l, row, SHARE)->bar = !isnan(p->percent) && !p->reference;
 }
 

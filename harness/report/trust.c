@@ -411,12 +411,12 @@ static bool is_of_few(const struct trust *t)
     return t->launches < DECIDE_FEW_LAUNCHES;
 }
 
-/* "; for 5 %: --repeat 11 (10 min)": what detects more, of the same command; with `notes` all of it. */
+/* "; 5 %: --repeat 11, 10 min": what detects more, of the same command; with `notes` all of it. */
 static const char *advice_text(const struct answer *s, const struct trust *t)
 {
     const char *gain = is_of_single(t) ? "for any"
                        : is_of_few(t)  ? "for less"
-                                       : pool_text(s->pool, "for %.0f %%", 100 * t->next);
+                                       : pool_text(s->pool, "%.0f %%", 100 * t->next);
     const char *command = s->notes ? run_again(s) : "", *how;
 
     if (isnan(t->next))
@@ -428,7 +428,7 @@ static const char *advice_text(const struct answer *s, const struct trust *t)
     how = pool_text(s->pool, "%s%s--repeat %zu", command, *command ? " " : "", t->repeats);
     return isnan(t->minutes)
                ? pool_text(s->pool, "; %s: %s", gain, how)
-               : pool_text(s->pool, "; %s: %s (%.0f min)", gain, how, fmax(1, ceil(t->minutes)));
+               : pool_text(s->pool, "; %s: %s, %.0f min", gain, how, fmax(1, ceil(t->minutes)));
 }
 
 static const char *launch_count(const struct answer *s, const struct trust *t)
@@ -456,7 +456,8 @@ static const char *trust_text(const struct answer *s, const struct trust *t)
     if (is_of_single(t))
         return pool_text(s->pool, "%zu of %s have one repetition, which detects no slowdown",
                          t->single, cases);
-    return pool_text(s->pool, "detects a slowdown of %.3g %%", rounded_up(100 * t->smallest));
+    return pool_text(s->pool, "detects a slowdown of %.3g %% (median)",
+                     rounded_up(100 * t->smallest));
 }
 
 void trust_answer(struct report *r, const struct comparisons *q, size_t run, bool notes,

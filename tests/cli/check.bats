@@ -35,7 +35,7 @@ load check
     grep -q '^ok' out
     fact steal | grep -q "^in 2 .*--steal"
     made c --seed 3 --steal '*=5'
-    check 0 c --baseline a
+    check 3 c --baseline a
     grep -q '^INCONCLUSIVE' out
     check 2 b --baseline a --steal 0%
     grep -q -- '--steal' err
@@ -96,10 +96,10 @@ load check
     grep -q "errors=\"$judged\"" j.xml
 }
 
-@test "one launch only: nothing can be decided, and it says why; that is exit 3 only where it was asked for" {
+@test "one launch only: nothing can be decided, exit 3, and it says why" {
     made a --seed 1 --launches 1
     made b --seed 2 --launches 1 --shift '*=0.5'
-    gives 0 "o['verdict'], o['cases_held'], {c['doubt'] for c in o['cases']}" "('inconclusive', 0, {'one repetition'})" b --baseline a
+    gives 3 "o['verdict'], o['cases_held'], {c['doubt'] for c in o['cases']}" "('inconclusive', 0, {'one repetition'})" b --baseline a
     grep -q '^INCONCLUSIVE ' out
     check 3 b --baseline a --detect 50%
 }
@@ -275,7 +275,7 @@ END
     check 0 b --baseline a --junit one.xml --only 'op=triad*size=1073741824'
     made c --seed 3 --cases 3
     made d --seed 4 --cases 3
-    check 0 d --baseline c --junit alone.xml
+    check 3 d --baseline c --junit alone.xml
     python3 - <<'END'
 import xml.etree.ElementTree as E
 names = {f: [c.get("name") for c in E.parse(f + ".xml").iter("testcase")] for f in ("all", "one", "alone")}
@@ -290,7 +290,7 @@ END
     made b --seed 2 --shift 'memory triad *=0.85' --shift 'net tcp 1048576 bandwidth=0.8'
     run -1 "$plumb" check b --baseline a --markdown m.md
     echo "$output" > out
-    fact REGRESSION | grep -qE "^net tcp, 1 MiB: bandwidth -[12][0-9.]+ % .* and Memory -1[0-9] % \(3 cases; worst: memory triad, .*\) .*'a'"
+    fact REGRESSION | grep -qE "^net tcp, 1 MiB -[12][0-9.]+ % .* and Memory -1[0-9] % \(3 cases; worst: memory triad, .*\) .*'a'"
     [ "$(wc -l < out)" -le 10 ]
     awk 'length > 100 { exit 1 }' out
     [ "$(grep -c '^- ' m.md)" -le 6 ]

@@ -288,7 +288,7 @@ TEST_WITH(advice_has_launches_and_minutes, set_up, tear_down)
     char want[128];
 
     assert_int_equal(p->trust.repeats, repeats);
-    snprintf(want, sizeof(want), " for 5 %%: --repeat %zu (%.0f min)\n", repeats,
+    snprintf(want, sizeof(want), "(median); 5 %%: --repeat %zu, %.0f min\n", repeats,
              ceil(2.0 * (double)repeats / 5));
     assert_says(p->answers, want);
     /* of two minutes, two launches took 100 s and 60 launches 10 s; 62 starts took the other 10 s */
@@ -308,7 +308,7 @@ TEST_WITH(advice_has_launches_and_minutes, set_up, tear_down)
                                             (const char *[]){"1", "2", "3", "4", "5", "6"}[i]}});
     see(p);
     assert_true(fabs(p->trust.minutes - 2.0 * 18 * 5 / 42) < 1e-9);
-    assert_says(p->answers, "Sensitivity  D: 12 of 18 cases|for any: --repeat 5 (5 min)\n");
+    assert_says(p->answers, "Sensitivity  D: 12 of 18 cases|for any: --repeat 5, 5 min\n");
 }
 
 /* Below five launches the widest spread counts for all; a single one shows no loss. The command is that of the run, without the
@@ -323,7 +323,7 @@ TEST_WITH(few_launches_ask_for_five, set_up, tear_down)
     see(p);
     assert_true(p->trust.smallest > 0.5);
     assert_int_equal(p->trust.repeats, DECIDE_FEW_LAUNCHES);
-    assert_says(p->answers, "for less: --repeat 5 (3 min)\n|!quiet");
+    assert_says(p->answers, "for less: --repeat 5, 3 min\n|!quiet");
     begin_as(
         p, "memory", memory_params,
         "\"suite\": \"two\", \"command\": [\"/opt/plumb\", \"run\", \"my suite.yaml\", \"--out\", "
@@ -347,7 +347,7 @@ TEST_WITH(where_launches_do_not_help_a_quiet_machine_does, set_up, tear_down)
         plant_many(p, 12, 0.4, 5);
         see(p);
         assert_int_equal(p->trust.repeats, 0);
-        assert_says(p->answers, disturbed ? "quiet|!--repeat" : "more than 50 repetitions|!quiet");
+        assert_says(p->answers, disturbed ? "quiet|!--repeat" : "10 %: more than 50|!quiet");
     }
 }
 

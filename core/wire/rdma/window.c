@@ -452,12 +452,15 @@ static int post_turn(struct rdma_queue *q)
 {
     unsigned pieces = q->shape.pieces;
     struct ibv_send_wr *last = &q->send[pieces - 1], *bad;
+    int err = 0;
+
     /* A signalled one is through before more is posted than the queue holds; as a rule it was when
      * the answer came. */
-    int err = q->signalled != q->heard_of ? take_acts(q->link->worker) : 0;
-    if (q->signalled != q->heard_of && err >= 0)
-        err = q->posted - q->completed + pieces > q->shape.window ? -EAGAIN : 0;
-
+    if (q->signalled != q->heard_of) {
+        err = take_acts(q->link->worker);
+        if (err >= 0)
+            err = q->posted - q->completed + pieces > q->shape.window ? -EAGAIN : 0;
+    }
     if (err)
         return err;
     bool signal = ++q->unsignalled == UNSIGNALLED || pieces > 1 || q->reads;

@@ -128,8 +128,7 @@ int check_update(struct check_command *c, const struct gate *g, struct check_kep
         [HISTORY_NEW] = "this run was added",
         [HISTORY_SAME] = "this run was there already",
         [HISTORY_CHANGED] = "this run was there otherwise, and is now as its folder has it",
-        [HISTORY_SHORTER] = "this run was there already, with more launches than its folder has, "
-                            "and was left so"};
+        [HISTORY_SHORTER] = "this run was there already, with more repetitions: left so"};
 
     kept->sentence = err ? pool_text(pool, "history '%s': this run was not added", history)
                          : pool_text(pool, "'%s'%s: %s%s%s", history, made ? ", a new file" : "",

@@ -19,7 +19,7 @@
 #define WRONG_COLUMNS  6    /* "wrong" */
 #define CELL_COLUMNS   6    /* of a matrix: "27.6!", and a blank */
 #define TAIL_SAMPLES   1000 /* of which p99 and p99.9 say something */
-#define SIDE_MAX       999  /* %: beyond, the figure says only that the interval is wide */
+#define SIDE_MAX       100  /* %: beyond, the figure says only that the interval is wide */
 #define SUSTAINED_LOW  0.9  /* of the median: below, the median alone misleads */
 #define OUTLIER        0.9  /* of the median of the like pairs */
 #define ACROSS_MAX     256  /* places of a matrix */

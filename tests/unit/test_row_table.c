@@ -72,7 +72,7 @@ TEST(test_cells)
     struct row row = full();
 
     says(printed((struct row_table){.line = 240}, &row, 1, false),
-         "size|kernel|path|bandwidth|95 % CI|of limit\n|4096|triad|peer access|123 GB/s|>999 %|"
+         "size|kernel|path|bandwidth|95 % CI|of limit\n|4096|triad|peer access|123 GB/s|>100 %|"
          "88 %|noisy, simulated\n");
     row.limit_kind = "reference";
     says(printed((struct row_table){.line = 240}, &row, 1, false), "ref 88 %");
@@ -189,7 +189,7 @@ TEST(test_lines_fit)
             printed((struct row_table){.line = lines[i], .width = {0, 0, 11}}, &row, 1, true);
 
         assert_true(longest_line(text) <= (lines[i] ? lines[i] : 100));
-        assert_int_equal(strstr(text, ">999 %") != NULL, i < 2);
+        assert_int_equal(strstr(text, ">100 %") != NULL, i < 2);
         assert_int_equal(strstr(text, "\n    kernel triad, path peer access\n") != NULL, i == 3);
         says(text, "4096|123 GB/s|88 %|  noisy, simulated\n|1 noisy");
     }

@@ -170,8 +170,8 @@ struct row_table {
     struct row_table_cell {
         char group[128], from[40], to[40], path[40], status[12], origin[12];
         const char *unit;
-        double value;
-    } * cells; /* of averages or matrices */
+        double value; /* NaN of wrong and failed rows, too */
+    } * cells;        /* of averages or matrices */
     size_t n_cells;
 };
 

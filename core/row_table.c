@@ -19,11 +19,11 @@
 #define WRONG_COLUMNS  6    /* "wrong" */
 #define CELL_COLUMNS   6    /* of a matrix: "27.6!", and a blank */
 #define TAIL_SAMPLES   1000 /* of which p99 and p99.9 say something */
-#define SIDE_MAX       999  /* %: beyond, the figure says only that the interval is wide */
+#define SIDE_MAX       100  /* %: beyond, the figure says only that the interval is wide */
 #define SUSTAINED_LOW  0.9  /* of the median: below, the median alone misleads */
 #define OUTLIER        0.9  /* of the median of the like pairs */
 #define ACROSS_MAX     256  /* places of a matrix */
-#define NAMED_MOST     3    /* outliers that the last line names */
+#define NAMED_MOST     3    /* pairs of a kind that the last line names */
 
 static const char *param_text(const struct row_table *t, size_t i, const char *value, char *text,
                               size_t len)
@@ -451,6 +451,12 @@ static void group_of(struct row_table *t, const struct row *row, const char *con
     }
 }
 
+/* What was timed before the data was wrong, or before it failed, is no value. */
+static bool has_no_value(const char *status)
+{
+    return !strcmp(status, "wrong") || !strcmp(status, "failed");
+}
+
 static struct row_table_cell *keep_cell(struct row_table *t, const struct row *row,
                                         const char *const *but)
 {
@@ -458,7 +464,10 @@ static struct row_table_cell *keep_cell(struct row_table *t, const struct row *r
     struct row_table_cell *cell = &t->cells[t->n_cells++];
 
     *cell = (struct row_table_cell){.value = row->value, .unit = row->unit};
+    if (has_no_value(row->status))
+        cell->value = NAN;
     snprintf(cell->status, sizeof(cell->status), "%s", row->status);
+    snprintf(cell->origin, sizeof(cell->origin), "%s", is_measured(row) ? "" : row->origin);
     group_of(t, row, but, cell->group, sizeof(cell->group));
     return cell;
 }
@@ -468,8 +477,18 @@ static void keep_average(struct row_table *t, const struct row *rows, size_t n)
     static const char *const but[] = {"size", NULL};
 
     for (size_t i = 0; i < n; i++)
-        if (rows[i].metric && !strcmp(rows[i].metric, t->average) && !isnan(rows[i].value))
+        if (rows[i].metric && !strcmp(rows[i].metric, t->average))
             keep_cell(t, &rows[i], but);
+}
+
+/* Is cell i the first of its group that has a value, or (down) the first of its place in the group? */
+static bool is_first(const struct row_table *t, size_t i, bool down)
+{
+    for (size_t k = 0; k < i; k++)
+        if (!strcmp(t->cells[k].group, t->cells[i].group) &&
+            (down ? !strcmp(t->cells[k].from, t->cells[i].from) : !isnan(t->cells[k].value)))
+            return false;
+    return down || !isnan(t->cells[i].value);
 }
 
 /* As nccl-tests has it: the mean over all sizes. */
@@ -478,21 +497,24 @@ static void print_averages(FILE *out, const struct row_table *t)
     for (size_t i = 0; i < t->n_cells; i++) {
         const struct row_table_cell *cell = &t->cells[i];
         double sum = 0;
-        size_t n = 0;
-        bool first = true;
+        size_t good = 0, n = 0;
         char text[64];
 
+        if (!is_first(t, i, false))
+            continue;
         for (size_t k = 0; k < t->n_cells; k++) {
             if (strcmp(t->cells[k].group, cell->group) != 0)
                 continue;
-            first &= k >= i;
-            sum += t->cells[k].value;
             n++;
+            good += !isnan(t->cells[k].value);
+            sum += isnan(t->cells[k].value) ? 0 : t->cells[k].value;
         }
-        if (first)
-            fprintf(out, "# average %s %s%s%s\n", t->average,
-                    units_format_value(sum / (double)n, cell->unit, text, sizeof(text)),
-                    cell->group[0] ? ", " : "", cell->group);
+        fprintf(out, "# average %s %s", t->average,
+                units_format_value(sum / (double)good, cell->unit, text, sizeof(text)));
+        if (good < n)
+            fprintf(out, " over %zu of %zu sizes", good, n);
+        fprintf(out, "%s%s", cell->group[0] ? ", " : "", cell->group);
+        fprintf(out, cell->origin[0] ? " (%s)\n" : "\n", cell->origin);
     }
 }
 
@@ -514,35 +536,39 @@ static void keep_pair(struct row_table *t, const struct row *row)
              row->metric ? row->metric : "");
     snprintf(cell->from, sizeof(cell->from), "%s", text_of(row, t->from));
     snprintf(cell->to, sizeof(cell->to), "%s", text_of(row, t->to));
-    snprintf(cell->origin, sizeof(cell->origin), "%s", is_measured(row) ? "" : row->origin);
     snprintf(cell->path, sizeof(cell->path), "%s", text_of(row, "path"));
 }
 
-/* The median of those that are like it. */
-static double like_median(const struct row_table *t, const struct row_table_cell *cell)
+/* Of the cells of a group, and of this path unless it is NULL. */
+static double median_of(const struct row_table *t, const char *group, const char *path)
 {
     double *values = xcalloc(t->n_cells, sizeof(*values));
     size_t n = 0;
 
     for (size_t i = 0; i < t->n_cells; i++) {
-        const struct row_table_cell *other = &t->cells[i];
-        if (!strcmp(other->group, cell->group) && !strcmp(other->path, cell->path) &&
-            !isnan(other->value))
-            values[n++] = other->value;
+        const struct row_table_cell *cell = &t->cells[i];
+        if (!strcmp(cell->group, group) && (!path || !strcmp(cell->path, path)) &&
+            !isnan(cell->value))
+            values[n++] = cell->value;
     }
-    qsort(values, n, sizeof(*values), stats_ascending);
-    double median = n ? values[n / 2] : NAN;
+    double median = stats_median(values, n);
     free(values);
     return median;
 }
 
-/* A share of the median, below 1 where it is worse; of a time turned round. */
-static double share_of(const struct row_table *t, const struct row_table_cell *cell)
+static bool is_rate(const struct row_table_cell *cell)
 {
     const struct unit *unit = cell->unit ? units_find(cell->unit) : NULL;
-    double share = cell->value / like_median(t, cell);
 
-    return unit && unit->higher_is_better ? share : 1 / share;
+    return unit && unit->higher_is_better;
+}
+
+/* A share of the median of its path, below 1 where it is worse; of a time turned round. */
+static double share_of(const struct row_table *t, const struct row_table_cell *cell)
+{
+    double share = cell->value / median_of(t, cell->group, cell->path);
+
+    return is_rate(cell) ? share : 1 / share;
 }
 
 static const struct row_table_cell *find_cell(const struct row_table *t, const char *group,
@@ -555,23 +581,13 @@ static const struct row_table_cell *find_cell(const struct row_table *t, const c
     return NULL;
 }
 
-/* Is cell i the first of its group, or (down) the first of its place in the group? */
-static bool is_first(const struct row_table *t, size_t i, bool down)
-{
-    for (size_t k = 0; k < i; k++)
-        if (!strcmp(t->cells[k].group, t->cells[i].group) &&
-            (!down || !strcmp(t->cells[k].from, t->cells[i].from)))
-            return false;
-    return true;
-}
-
 static void print_cell(FILE *out, const struct row_table *t, const struct row_table_cell *cell,
                        double scale, int width)
 {
     char text[40] = "-";
 
     if (cell && isnan(cell->value))
-        snprintf(text, sizeof(text), "%.4s", cell->status);
+        snprintf(text, sizeof(text), "%.*s", width - 2, cell->status);
     else if (cell)
         units_format_number(cell->value * scale, text, sizeof(text));
     fprintf(out, "%*s%c", width - 1, text, cell && share_of(t, cell) < OUTLIER ? '!' : ' ');
@@ -614,11 +630,14 @@ static void print_matrix(FILE *out, const struct row_table *t, const struct row_
     const char *across[ACROSS_MAX];
     size_t n = list_across(t, head->group, across), label = 0, cell = CELL_COLUMNS;
     char unit[40], title[320];
-    double scale = units_scale(like_median(t, head), head->unit, unit, sizeof(unit));
+    double scale = units_scale(median_of(t, head->group, NULL), head->unit, unit, sizeof(unit));
 
     for (size_t i = 0; i < t->n_cells; i++) {
         size_t length = strlen(t->cells[i].from);
         label = length > label ? length : label;
+        length = strlen(t->cells[i].status) + 2;
+        if (isnan(t->cells[i].value) && length > cell)
+            cell = length;
     }
     for (size_t i = 0; i < n; i++) {
         size_t length = strlen(short_name(across, n, i)) + 2;
@@ -645,20 +664,49 @@ static void print_matrix(FILE *out, const struct row_table *t, const struct row_
     }
 }
 
-/* "; slow: cuda:7 > cuda:0 27.6 GB/s, 50 % of the others". */
-static void add_outliers(FILE *text, const struct row_table *t)
+/* " (cuda:0 to cuda:1, cuda:1 to cuda:0)": of this status, whatever their sizes. */
+static void add_pairs(FILE *text, const struct row_table *t, const char *status)
 {
-    char value[64];
     size_t n = 0;
 
     for (size_t i = 0; i < t->n_cells; i++) {
-        double share = share_of(t, &t->cells[i]);
+        const struct row_table_cell *cell = &t->cells[i], *other = t->cells;
+
+        if (strcmp(cell->status, status) != 0)
+            continue;
+        while (strcmp(other->status, status) != 0 || strcmp(other->from, cell->from) != 0 ||
+               strcmp(other->to, cell->to) != 0)
+            other++;
+        if (other < cell || n++ >= NAMED_MOST)
+            continue;
+        fprintf(text, "%s%s to %s", n == 1 ? " (" : ", ", cell->from, cell->to);
+    }
+    if (n > NAMED_MOST)
+        fprintf(text, " and %zu more", n - NAMED_MOST);
+    fprintf(text, "%s", n ? ")" : "");
+}
+
+/* "; slow: cuda:7 to cuda:0 27.6 GB/s (50 % of the median)". */
+static void add_outliers(FILE *text, const struct row_table *t)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < t->n_cells; i++) {
+        const struct row_table_cell *cell = &t->cells[i];
+        double share = share_of(t, cell);
+        bool paths = false;
+        char value[64];
+
         if (!(share < OUTLIER) || n++ >= NAMED_MOST)
             continue;
-        fprintf(text, "%s%s to %s %s (%.0f %% of the median)", n == 1 ? "; slow: " : ", ",
-                t->cells[i].from, t->cells[i].to,
-                units_format_value(t->cells[i].value, t->cells[i].unit, value, sizeof(value)),
-                100 * share);
+        for (size_t k = 0; k < t->n_cells; k++)
+            paths |= !strcmp(t->cells[k].group, cell->group) && !isnan(t->cells[k].value) &&
+                     strcmp(t->cells[k].path, cell->path) != 0;
+        fprintf(text, "%s%s to %s %s", n == 1 ? "; slow: " : ", ", cell->from, cell->to,
+                units_format_value(cell->value, cell->unit, value, sizeof(value)));
+        fprintf(text, is_rate(cell) ? " (%.0f %% of the median%s)" : " (%.1f times the median%s)",
+                is_rate(cell) ? 100 * share : 1 / share,
+                n == 1 && paths ? " of pairs with the same path" : "");
     }
     if (n > NAMED_MOST)
         fprintf(text, " and %zu more", n - NAMED_MOST);
@@ -682,6 +730,8 @@ static void print_sentence(FILE *out, const struct row_table *t)
         if (!t->counts[i])
             continue;
         fprintf(to, "%s%zu %s", lead, t->counts[i], row_statuses[i]);
+        if (t->from && has_no_value(row_statuses[i]))
+            add_pairs(to, t, row_statuses[i]);
         lead = ", ";
     }
     lead = " (";
@@ -709,7 +759,7 @@ void row_table_end(FILE *out, struct row_table *t)
     if (t->like)
         fprintf(out, "# and %zu more, skipped for the same reason\n", t->like);
     for (size_t i = 0; t->from && i < t->n_cells; i++)
-        if (is_first(t, i, false) && !isnan(like_median(t, &t->cells[i])))
+        if (is_first(t, i, false))
             print_matrix(out, t, &t->cells[i]);
     if (t->average)
         print_averages(out, t);

@@ -72,7 +72,7 @@ TEST(test_cells)
     struct row row = full();
 
     says(printed((struct row_table){.line = 240}, &row, 1, false),
-         "size|kernel|path|bandwidth|95 % CI|of limit\n|4096|triad|peer access|123 GB/s|>999 %|"
+         "size|kernel|path|bandwidth|95 % CI|of limit\n|4096|triad|peer access|123 GB/s|>100 %|"
          "88 %|noisy, simulated\n");
     row.limit_kind = "reference";
     says(printed((struct row_table){.line = 240}, &row, 1, false), "ref 88 %");
@@ -103,21 +103,23 @@ TEST(test_a_line_for_each_point)
     FILE *out = open_memstream(&text, &len);
     struct row_table table = {.line = 100, .average = "busbw"};
 
-    for (size_t point = 0; point < 2; point++) {
+    for (size_t point = 0; point < 3; point++) {
         for (size_t i = 0; i < 3; i++) {
             rows[i] = full();
-            rows[i].params[0] = point ? "8192" : "4096";
+            rows[i].status = point == 2 ? "wrong" : "noisy";
+            rows[i].params[0] = (const char *[]){"4096", "8192", "16384"}[point];
             rows[i].metric = (const char *[]){"time", "algbw", "busbw"}[i];
             rows[i].unit = i ? "GB/s" : "us";
-            rows[i].value = i == 2 ? point ? 20 : 10 : 1500;
+            rows[i].value = i == 2 ? point ? 20 * (double)point : 10 : 1500;
             row_table_add(&table, &rows[i]);
         }
         row_table_point(out, &table);
     }
     row_table_end(out, &table);
     fclose(out);
-    says(text, "time|algbw|busbw|wrong\n|4096|1.50 ms|1500|10.0| 0  noisy|\n|8192|20.0|\n# average "
-               "busbw 15.0 GB/s|2 cases|2 noisy|26 invol");
+    says(text,
+         "time|algbw|busbw|wrong\n|4096|1.50 ms|1500|10.0| 0  noisy|\n|8192|20.0|\n|yes  wrong|\n# "
+         "average busbw 15.0 GB/s|2 of 3|triad|simulated|3 cases|2 noisy|1 wrong (39 invol");
 }
 
 /* What stands above the lines is told again only where it changes. */
@@ -189,16 +191,37 @@ TEST(test_lines_fit)
             printed((struct row_table){.line = lines[i], .width = {0, 0, 11}}, &row, 1, true);
 
         assert_true(longest_line(text) <= (lines[i] ? lines[i] : 100));
-        assert_int_equal(strstr(text, ">999 %") != NULL, i < 2);
+        assert_int_equal(strstr(text, ">100 %") != NULL, i < 2);
         assert_int_equal(strstr(text, "\n    kernel triad, path peer access\n") != NULL, i == 3);
         says(text, "4096|123 GB/s|88 %|  noisy, simulated\n|1 noisy");
     }
 }
 
+static struct row pair_of(const char *from, const char *to, double value)
+{
+    static const char *const names[] = {"source", "destination", "path"};
+    struct row row = full();
+
+    row.param_names = names;
+    row.params[0] = from;
+    row.params[1] = to;
+    row.status = "ok";
+    row.reason = NULL;
+    row.value = value;
+    return row;
+}
+
+static char *matrix(const struct row *rows, size_t n)
+{
+    return printed(
+        (struct row_table){
+            .line = 60, .place = {0, 0, ROW_DETAIL}, .from = "source", .to = "destination"},
+        rows, n, true);
+}
+
 /* Of eight places each has a value to each other; one link is slow, and is named. */
 TEST(test_pairs_are_a_matrix)
 {
-    static const char *const names[] = {"source", "destination"};
     struct row rows[8 * 8];
     char places[8][8];
     size_t n = 0;
@@ -206,20 +229,10 @@ TEST(test_pairs_are_a_matrix)
     for (int i = 0; i < 8; i++)
         snprintf(places[i], sizeof(places[i]), "cuda:%d", i);
     for (int i = 0; i < 8; i++)
-        for (int k = 0; k < 8; k++) {
-            if (i == k)
-                continue;
-            rows[n] = full();
-            rows[n].param_names = names;
-            rows[n].n_params = 2;
-            rows[n].params[0] = places[i];
-            rows[n].params[1] = places[k];
-            rows[n].status = "ok";
-            rows[n].reason = NULL;
-            rows[n++].value = i == 7 && k == 2 ? 27.6 : 55.25;
-        }
-    char *text = printed((struct row_table){.line = 60, .from = "source", .to = "destination"},
-                         rows, n, true);
+        for (int k = 0; k < 8; k++)
+            if (i != k)
+                rows[n++] = pair_of(places[i], places[k], i == 7 && k == 2 ? 27.6 : 55.25);
+    char *text = matrix(rows, n);
     assert_true(longest_line(text) <= 60);
     size_t printed_lines = 0;
     for (const char *at = text; (at = strchr(at, '\n')) != NULL; at++)
@@ -228,6 +241,46 @@ TEST(test_pairs_are_a_matrix)
     says(text, "GB/s|simulated\n|0     1     2     3|7 \n  cuda:0    -  55.2|cuda:7 55.2  55.2  "
                "27.6! 55.2|-"
                "|56 cases|cuda:7 to cuda:2 27.6 GB/s (50 %");
+}
+
+/* Rates of wrong data and of a failure show nowhere: a word, and the names of the pairs. */
+TEST(test_wrong_pairs_have_no_number)
+{
+    struct row rows[] = {pair_of("a", "b", 99), pair_of("a", "c", 99), pair_of("b", "a", 50),
+                         pair_of("b", "c", 99), pair_of("c", "a", 50), pair_of("a", "b", 99)};
+
+    for (size_t i = 0; i < 6; i++)
+        rows[i].status = i == 3 ? "failed" : rows[i].value > 50 ? "wrong" : "ok";
+    char *text = matrix(rows, 6);
+    assert_null(strstr(text, "99"));
+    assert_null(strchr(text, '!'));
+    says(text, "  a      -   wrong   wrong |  b   50.0       -  failed |  c   50.0|6 cases|"
+               "3 wrong (a to b, a to c)|1 failed (b to c)");
+}
+
+/* The first pair has neither a value nor a path: the others, and their unit, do not depend on it. */
+TEST(test_a_matrix_without_its_first_pair)
+{
+    struct row rows[] = {pair_of("a", "b", NAN), pair_of("b", "a", 0.05)};
+
+    rows[0].status = "skipped";
+    rows[0].params[2] = NULL;
+    says(matrix(rows, 2), "MB/s|a|-  skipped|b    50.0|2 cases");
+}
+
+/* A slow pair is compared with the middle of its path, also of two; a time is so many times it. */
+TEST(test_slow_pairs)
+{
+    struct row rows[] = {pair_of("a", "b", 10), pair_of("a", "c", 10), pair_of("b", "a", 50),
+                         pair_of("b", "c", 10), pair_of("c", "a", 20), pair_of("c", "b", 60)};
+
+    for (size_t i = 0; i < 6; i++)
+        rows[i].unit = "us";
+    char *text = matrix(rows, 4);
+    assert_null(strstr(text, "same path"));
+    says(text, "50.0!|slow: b to a 50.0 us (5.0 times");
+    rows[4].params[2] = rows[5].params[2] = "the host";
+    says(matrix(rows, 6), "50.0!|20.0  60.0!|b to a|5.0 times|same path|c to b 60.0 us (1.5");
 }
 
 /* What is above the limit by more than rounding says so. */

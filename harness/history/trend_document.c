@@ -199,12 +199,25 @@ static int by_size(const void *x, const void *y)
     return left != right ? (left < right) - (left > right) : (a > b) - (a < b);
 }
 
+/* ", 18.2 % slower than at first", where earlier changes make it another sentence than the newest alone. */
+static const char *net_text(struct pool *pool, const struct trend *t)
+{
+    const struct change_point net = {.ratio = trend_level(t, t->n_points) / trend_level(t, 0)};
+
+    if (t->n_points < 2)
+        return "";
+    if (fabs(net.ratio - 1) < CHANGE_LEAST)
+        return ", as at first";
+    return pool_text(pool, ", %.1f %% %s than at first", 100 * fabs(net.ratio - 1),
+                     trend_is_worse(t, &net) ? "slower" : "faster");
+}
+
 /* "memory triad, 128 MiB is 4.5 % slower since 10 Feb 2026 (run n40); the other 2 cases are unchanged": the newest
  * change of each case, the largest first. */
 static const char *opening_text(struct pool *pool, const struct trends *t)
 {
     const struct trend **changed = pool_alloc(pool, t->n, sizeof(*changed));
-    struct show_list list = {.pool = pool, .max = NAMED_MAX};
+    struct show_list list = {.pool = pool, .max = NAMED_MAX, .parts = "; "};
     size_t n = 0, most = 0;
 
     for (size_t i = 0; i < t->n; i++) {
@@ -228,11 +241,12 @@ static const char *opening_text(struct pool *pool, const struct trends *t)
         const struct change_point *p = &changed[i]->points[changed[i]->n_points - 1];
         const struct history_run *at = changed[i]->runs[p->at];
 
-        show_list_add(&list, pool_text(pool, "%s is %.1f %% %s since %s (run %s)",
+        show_list_add(&list, pool_text(pool, "%s is %.1f %% %s since %s (run %s)%s",
                                        name_of(pool, t, changed[i]->series->label),
                                        100 * fabs(p->ratio - 1),
                                        trend_is_worse(changed[i], p) ? "slower" : "faster",
-                                       day_text(pool, at->started_utc), at->name));
+                                       day_text(pool, at->started_utc), at->name,
+                                       net_text(pool, changed[i])));
     }
     return n ? pool_join(pool, show_list_text(&list), "; ", rest)
              : pool_text(pool, "no change: %s", rest);

@@ -19,6 +19,17 @@ load history
     [[ "$output" == *" 60 "*2026-01-01*2026-03-01*"--all"* ]]
 }
 
+@test "of a case that changed more than once, today's level is told against the first, too" {
+    python3 "$top/tests/tools/make-history.py" steps --runs 60 --step triad@20=0.80 --step triad@40=1.075 \
+        --step latency@20=0.80 --step latency@40=1.075 --step onednn@20=0.80 --step onednn@40=1.25
+    run -0 --separate-stderr "$plumb" history steps
+    [[ "${lines[0]}" == *"triad"*" faster since 10 Feb 2026 (run nightly-20260210-020000), 1"[345].?" % slower than at first"* ]]
+    [[ "${lines[0]}" == *"latency"*" slower since 10 Feb 2026 (run nightly-20260210-020000), 1"[345].?" % faster than at first"* ]]
+    [[ "${lines[0]}" == *"gemm f32"*" faster since 10 Feb 2026 (run nightly-20260210-020000), as at first"* ]]
+    run -0 --separate-stderr "$plumb" history "$shared/runs"
+    [[ "${lines[0]}" != *"at first"* ]]
+}
+
 @test "--fail-on-change is 1 when the newest runs tell of a change for the worse" {
     run -1 "$plumb" history "$shared/runs" --fail-on-change
     [[ "${lines[-1]}" == "--fail-on-change: 1 "*"memory latency,"* ]]

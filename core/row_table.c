@@ -207,17 +207,17 @@ static void leave_columns(struct row_table *t, const struct row *row)
 
 static void print_header(FILE *out, const struct row_table *t, const struct row *rows)
 {
-    int at = fprintf(out, "#");
+    fputc('#', out);
 
     for (size_t i = 0; i < rows->n_params; i++)
         if (t->place[i] == ROW_COLUMN)
-            at += fprintf(out, t->right[i] ? " %*s" : " %-*s", param_width(t, rows, i),
-                          rows->param_names[i]);
+            fprintf(out, t->right[i] ? " %*s" : " %-*s", param_width(t, rows, i),
+                    rows->param_names[i]);
     for (size_t i = 0; i < t->n_metrics; i++) {
         if (t->metric_width[i])
-            at += fprintf(out, "  %*s", t->metric_width[i], rows[i].metric);
+            fprintf(out, "  %*s", t->metric_width[i], rows[i].metric);
         if (!i && t->p99)
-            at += fprintf(out, "  %*s", t->metric_width[0], "p99");
+            fprintf(out, "  %*s", t->metric_width[0], "p99");
     }
     if (t->ci)
         fprintf(out, "  %*s", CI_COLUMNS, "95 % CI");
@@ -721,8 +721,13 @@ static void print_sentence(FILE *out, const struct row_table *t)
 
     for (size_t i = 0; row_statuses[i]; i++)
         cases += t->counts[i];
-    if (!to || !cases)
+    if (!to)
         return;
+    if (!cases) {
+        fclose(to);
+        free(text);
+        return;
+    }
     fprintf(to, "%zu case%s:", cases, cases == 1 ? "" : "s");
     if (good == cases)
         fprintf(to, "%s", cases == 1 ? " ok" : " all ok");

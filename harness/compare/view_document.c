@@ -264,11 +264,8 @@ static void add_row(const struct composing *m, struct forest *f, const struct pa
 
     if (i == FOREST_MOST || !(c->ratio > 0) || !isfinite(c->ratio))
         return;
-    f->points[i] = (struct plot_point){.x = (double)i, .y = c->ratio, .low = NAN, .high = NAN};
-    if (c->low > 0 && isfinite(c->high)) {
-        f->points[i].low = c->low;
-        f->points[i].high = c->high;
-    }
+    f->points[i] =
+        (struct plot_point){.x = (double)i, .y = c->ratio, .low = c->low, .high = c->high};
     /* The name of the component is the figure's. */
     size_t n = strlen(pair->bench ? pair->bench->name : "");
 

@@ -461,28 +461,65 @@ static void write_curve(const struct pen *pen, const struct plot_line *line)
 }
 
 /* Intervals end where the frame does. */
-static double frame_y(const struct pen *pen, double value)
+static double frame_at(const struct scale *s, double value)
 {
-    return scale_at(&pen->y, fmin(fmax(value, pen->y.low), pen->y.high));
+    return scale_at(s, fmin(fmax(value, s->low), s->high));
 }
 
-static bool has_interval(const struct pen *pen, const struct plot_point *p)
+static bool is_beyond(const struct scale *s, double value)
 {
-    return is_drawn(pen, p) && plot_shows(pen->p, p->low) && plot_shows(pen->p, p->high);
+    return value < s->low || value > s->high;
 }
 
-/* There and back around each stretch of points that have intervals. */
+/* An end beyond the frame has an arrow in place of its head. */
+static void write_end(const struct pen *pen, double value, double x, double y)
+{
+    bool rows = pen->p->categories;
+    const struct scale *s = rows ? &pen->x : &pen->y;
+    int out = value < s->low ? -4 : 4;
+
+    if (!is_beyond(s, value))
+        fprintf(pen->out, rows ? "M%.1f,%.1fv6" : "M%.1f,%.1fh6", rows ? x : x - 3,
+                rows ? y - 3 : y);
+    else if (rows)
+        fprintf(pen->out, "M%.1f,%.1fl%d,4l%d,4", x - out, y - 4, out, -out);
+    else
+        fprintf(pen->out, "M%.1f,%.1fl4,%dl4,%d", x - 4, y + out, -out, out);
+}
+
+static bool has_interval(const struct plot_point *p)
+{
+    return !isnan(p->low) && !isnan(p->high);
+}
+
+/* There and back around each stretch of points that have intervals; arrows where there is room. */
 static void write_interval_band(const struct pen *pen, const struct plot_line *line)
 {
     fputs("<path class='band' d='", pen->out);
     for (size_t i = 0, end; i < line->n; i = end + 1) {
-        for (end = i; end < line->n && has_interval(pen, &line->points[end]); end++)
+        for (end = i;
+             end < line->n && is_drawn(pen, &line->points[end]) && has_interval(&line->points[end]);
+             end++)
             fprintf(pen->out, "%c%.1f,%.1f", end == i ? 'M' : 'L',
-                    scale_at(&pen->x, line->points[end].x), frame_y(pen, line->points[end].high));
+                    scale_at(&pen->x, line->points[end].x),
+                    frame_at(&pen->y, line->points[end].high));
         for (size_t k = end; k > i; k--)
             fprintf(pen->out, "L%.1f,%.1f", scale_at(&pen->x, line->points[k - 1].x),
-                    frame_y(pen, line->points[k - 1].low));
+                    frame_at(&pen->y, line->points[k - 1].low));
         fputs(end > i ? "Z" : "", pen->out);
+    }
+    fputs("'/>\n<path class='bar' d='", pen->out);
+    double last[2] = {-INFINITY, -INFINITY};
+    for (size_t i = 0; i < line->n; i++) {
+        const struct plot_point *p = &line->points[i];
+        const double ends[] = {p->low, p->high}, x = scale_at(&pen->x, p->x);
+
+        for (int k = 0; k < 2; k++)
+            if (is_drawn(pen, p) && has_interval(p) && is_beyond(&pen->y, ends[k]) &&
+                x - last[k] >= 2 * MARK_ROOM) {
+                write_end(pen, ends[k], x, frame_at(&pen->y, ends[k]));
+                last[k] = x;
+            }
     }
     fputs("'/>\n", pen->out);
 }
@@ -494,13 +531,15 @@ static void write_interval_bars(const struct pen *pen, const struct plot_line *l
         const struct plot_point *p = &line->points[i];
         double x = scale_at(&pen->x, p->x), low, high;
 
-        if (!has_interval(pen, p))
+        if (!is_drawn(pen, p) || !has_interval(p))
             continue;
-        low = frame_y(pen, p->low);
-        high = frame_y(pen, p->high);
+        low = frame_at(&pen->y, p->low);
+        high = frame_at(&pen->y, p->high);
         fprintf(pen->out, "M%.1f,%.1fV%.1f", x, low, high);
-        if (low - high > 3)
-            fprintf(pen->out, "M%.1f,%.1fh6M%.1f,%.1fh6", x - 3, low, x - 3, high);
+        if (low - high <= 3 && !is_beyond(&pen->y, p->low) && !is_beyond(&pen->y, p->high))
+            continue;
+        write_end(pen, p->low, x, low);
+        write_end(pen, p->high, x, high);
     }
     fputs("'/>\n", pen->out);
 }
@@ -588,24 +627,6 @@ static double row_y(const struct pen *pen, size_t line, double tick)
     return at + apart * ((double)line - ((double)pen->p->n_lines - 1) / 2);
 }
 
-static double row_x(const struct pen *pen, double value)
-{
-    return scale_at(&pen->x, fmin(fmax(value, pen->x.low), pen->x.high));
-}
-
-/* An end beyond the axis has an arrow in place of its head. */
-static void write_end(const struct pen *pen, double value, double y)
-{
-    double x = row_x(pen, value);
-
-    if (value < pen->x.low)
-        fprintf(pen->out, "M%.1f,%.1fl-4,4l4,4", x + 4, y - 4);
-    else if (value > pen->x.high)
-        fprintf(pen->out, "M%.1f,%.1fl4,4l-4,4", x - 4, y - 4);
-    else
-        fprintf(pen->out, "M%.1f,%.1fv6", x, y - 3);
-}
-
 /* The bar of a value, from 0. */
 static void write_amount(const struct pen *pen, size_t line, const struct plot_point *p,
                          enum tone tone)
@@ -613,7 +634,7 @@ static void write_amount(const struct pen *pen, size_t line, const struct plot_p
     double half = 0.3 * pen->line / (double)pen->p->n_lines, y = row_y(pen, line, p->x);
 
     fprintf(pen->out, "<path class='amount%s' d='M%.1f,%.1fH%.1fV%.1fH%.1fz'>", tone_class[tone],
-            pen->x.from, y - half, row_x(pen, p->y), y + half, pen->x.from);
+            pen->x.from, y - half, frame_at(&pen->x, p->y), y + half, pen->x.from);
     write_title(pen, plot_point_text(pen->pool, pen->p, &pen->p->lines[line], p));
     fputs("</path>\n", pen->out);
 }
@@ -621,18 +642,19 @@ static void write_amount(const struct pen *pen, size_t line, const struct plot_p
 static void write_row_point(const struct pen *pen, size_t line, const struct plot_point *p)
 {
     const struct plot *plot = pen->p;
-    double y = row_y(pen, line, p->x), x = row_x(pen, p->y);
+    double y = row_y(pen, line, p->x), x = frame_at(&pen->x, p->y);
     enum tone tone = TONE_NONE;
 
     for (size_t i = 0; plot->rows && i < plot->n_ticks; i++)
         tone = plot->ticks[i].at == p->x ? plot->rows[i].tone : tone;
     if (plot->y_from_zero)
         write_amount(pen, line, p, tone);
-    if (plot_shows(plot, p->low) && plot_shows(plot, p->high)) {
-        fprintf(pen->out, "<path class='bar%s' d='M%.1f,%.1fH%.1f", tone_class[tone],
-                row_x(pen, p->low), y, row_x(pen, p->high));
-        write_end(pen, p->low, y);
-        write_end(pen, p->high, y);
+    if (has_interval(p)) {
+        double low = frame_at(&pen->x, p->low), high = frame_at(&pen->x, p->high);
+
+        fprintf(pen->out, "<path class='bar%s' d='M%.1f,%.1fH%.1f", tone_class[tone], low, y, high);
+        write_end(pen, p->low, low, y);
+        write_end(pen, p->high, high, y);
         fputs("'/>", pen->out);
     }
     if (!plot->y_from_zero && p->y >= pen->x.low && p->y <= pen->x.high)
@@ -647,7 +669,7 @@ static void write_row_limits(const struct pen *pen)
 
         if (!(limit > 0) || limit > pen->x.high)
             continue;
-        fprintf(pen->out, "<path class='row-limit' d='M%.1f,%.1fv%.1f'>", row_x(pen, limit),
+        fprintf(pen->out, "<path class='row-limit' d='M%.1f,%.1fv%.1f'>", frame_at(&pen->x, limit),
                 y - half, 2 * half);
         write_title(pen, pool_text(pen->pool, "limit %.4g", limit));
         fputs("</path>\n", pen->out);

@@ -33,8 +33,9 @@ enum tone {
 #define PLOT_COLOURS 8 /* the palette; further lines differ by marker and dash too */
 
 struct plot_point {
-    double x, y;      /* y: the value; NaN: a gap. x: its place, a tick's where `categories` */
-    double low, high; /* NaN: no interval is known, none is drawn */
+    double x, y; /* y: the value; NaN: a gap. x: its place, a tick's where `categories` */
+    double low,
+        high; /* NaN: no interval is known, none is drawn; infinite: that end is unbounded */
 };
 
 struct plot_line {

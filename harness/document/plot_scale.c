@@ -246,7 +246,7 @@ bool plot_shows(const struct plot *p, double value)
 
 static void reach(const struct plot *p, struct scale *s, double value)
 {
-    if (!plot_shows(p, value))
+    if (!plot_shows(p, value) || isinf(value))
         return;
     s->low = fmin(s->low, value);
     s->high = fmax(s->high, value);

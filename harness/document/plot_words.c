@@ -18,6 +18,8 @@ static const char *place_text(struct pool *pool, const struct plot *plot, double
 
 static const char *value_text(struct pool *pool, const struct plot *plot, double value)
 {
+    if (isinf(value))
+        return "unbounded";
     return plot->ratio ? pool_text(pool, "%+.1f %%", 100 * (value - 1))
                        : document_number(pool, value);
 }

@@ -130,7 +130,7 @@ def centre(path):
     return n[0], n[1] + n[3] / 2.1 * 1.2 * (1 if n[3] > 0 else 1)
 
 
-def check_line(g, line, x, y, name):
+def check_line(g, line, x, y, name, shown):
     points = [p for p in line["points"] if p[1] is not None]
     places = [(x.at(p[0]), y.at(p[1])) for p in points]
     if not line["apart"]:
@@ -154,8 +154,17 @@ def check_line(g, line, x, y, name):
             for a, b in zip(marks[:-1], marks[1:-1]):
                 if math.dist(a, b) < 6:
                     fault(f"{name}: the marker at {b} hides the one before")
-    spans = [(x.at(p[0]), y.at(p[2]), y.at(p[3])) for p in points if p[2] is not None and p[3] is not None]
+    whole = [p for p in points if p[2] is not None and p[3] is not None]
+    spans = [(x.at(p[0]), *(y.at(min(max(v, shown[0]), shown[1])) for v in p[2:4])) for p in whole]
     band, bars = part(g, "band"), part(g, "bar")
+    arrows = re.findall(r"M[-\d.]+,[-\d.]+l4,-?4l4,-?4", "".join(b.get("d") for b in bars))
+    tips = [(n[0] + 4, n[1] + n[3], n[3] < 0) for n in map(numbers, arrows)]
+    beyond = [(at, high if up else low, up) for p, (at, low, high) in zip(whole, spans)
+              for up in (False, True) if (p[3] > shown[1] if up else p[2] < shown[0])]
+    if any(not any(near(tip, b) and tip[2] == b[2] for b in beyond) for tip in tips):
+        fault(f"{name}: arrows at {tips}, and ends beyond the frame at {beyond}")
+    if any(not any(abs(tip[0] - b[0]) < (14 if band else NEAR) and tip[2] == b[2] for tip in tips) for b in beyond):
+        fault(f"{name}: of the ends beyond the frame at {beyond}, arrows are at {tips} alone")
     if band:
         n = numbers(band[0].get("d"))
         ends = list(zip(n[::2], n[1::2]))
@@ -179,7 +188,7 @@ def check_lines(svg, data):
     if len(drawn) != len(data["lines"]):
         fault(f"{len(drawn)} lines for {len(data['lines'])}")
     for i, (g, line) in enumerate(zip(drawn, data["lines"])):
-        check_line(g, line, x, y, f"line {i}")
+        check_line(g, line, x, y, f"line {i}", data["shown"] or (-math.inf, math.inf))
 
 
 def check_rows(svg, data):
@@ -203,7 +212,7 @@ def check_rows(svg, data):
             if abs(m[0] - x.at(p[1])) > NEAR or abs(m[1] - name_y) > row / 2 + 6:
                 fault(f"line {i}: row {p[0]} has its marker at {m}, and not at {x.at(p[1]):.1f}")
         bars = [b.get("d") for b in part(g, "bar")]
-        spans = [p for p in line["points"] if p[1] is not None and p[2] is not None]
+        spans = [p for p in line["points"] if None not in p[1:4]]
         for d, p in zip(bars, spans):
             n = numbers(re.match(r"M[-\d.,]+H[-\d.]+", d).group(0))
             want = [x.at(min(max(v, low), high)) for v in p[2:4]]

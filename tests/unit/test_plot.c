@@ -25,7 +25,7 @@ static void write_data_line(FILE *out, const struct plot_line *line)
 
         for (int k = 0; k < 4; k++) {
             fputs(k ? "," : i ? ",[" : "[", out);
-            fprintf(out, isnan(at[k]) ? "null" : "%.17g", at[k]);
+            fprintf(out, isnan(at[k]) ? "null" : isinf(at[k]) ? "1e999" : "%.17g", at[k]);
         }
         fputc(']', out);
     }
@@ -169,6 +169,28 @@ static void points_are_where_they_must_be(void **state)
     }
 }
 
+/* What ends beyond the frame has an arrow there, of bars and of a band; so has an end without a bound. */
+static void ends_beyond_the_frame_have_arrows(void **state)
+{
+    static const size_t sizes[] = {20, 61};
+
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof(sizes) / sizeof(*sizes); i++) {
+        struct series *s = make_series(sizes[i / 2], "beyond");
+
+        s->plot.shown_low = i % 2 ? 5 : 0;
+        s->plot.shown_high = 100;
+        s->plot.y_log = i % 2;
+        s->plot.y_from_zero = !s->plot.y_log;
+        s->points[0][3].low = s->plot.y_log ? 1 : -1;
+        s->points[1][3].high = 101;
+        s->points[1][7].high = INFINITY;
+        s->points[2][3] = (struct plot_point){s->points[2][3].x, 99, 98.9, 500};
+        check(&s->plot);
+        free(s);
+    }
+}
+
 /* Labels have room at any size of values; and an axis is not cut into steps of rounding. */
 static void labels_have_room(void **state)
 {
@@ -267,10 +289,13 @@ static void rows_are_where_they_must_be(void **state)
                                     .tone = i % 2 ? TONE_BAD : TONE_NONE};
     }
     points[3] = (struct plot_point){3, 0.5, 0.4, 1.5};
+    points[4].low = 0;
+    points[6].high = INFINITY;
     points[5].y = NAN;
     check(&plot);
     plot.name = "ratios";
     plot.shown_low = plot.shown_high = 0;
+    points[4].low = points[6].high = NAN;
     points[3] = (struct plot_point){3, 0.05, 0.02, 21};
     check(&plot);
     points[3] = points[2];
@@ -328,7 +353,9 @@ static void empty_charts_are_whole(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(points_are_where_they_must_be), TEST(labels_have_room),
+    const struct CMUnitTest tests[] = {TEST(points_are_where_they_must_be),
+                                       TEST(ends_beyond_the_frame_have_arrows),
+                                       TEST(labels_have_room),
                                        TEST(labels_of_marks_have_room),
                                        TEST(rows_are_where_they_must_be),
                                        cmocka_unit_test(empty_charts_are_whole)};

@@ -223,7 +223,7 @@ static void add_every_case(const struct composing *m)
             document_heading(m->d, 4, pipe->name, "");
         add_some(m, m->d, pipe, false);
         if (n)
-            add_some(m, document_fold(m->d, text_count(n, "equivalent case").text), pipe, true);
+            add_some(m, document_fold(m->d, show_count(m->pool, n, "equivalent case")), pipe, true);
     }
     document_notes(m->d);
 }

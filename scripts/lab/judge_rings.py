@@ -46,7 +46,7 @@ def write_platform():
 
 def write_run():
     """Sums of 1 MiB to 64 MiB over 2 to most / 8 ranks, and an overlap of 100 %: in SimGrid compute and messages share nothing."""
-    maker = cluster.Maker(argparse.Namespace(seed=1, noise=0.001, name="simulated", per_node=1, launches=1, two_levels=False, above=False,
+    maker = cluster.Maker(argparse.Namespace(seed=1, noise=0.001, name="simulated", per_node=1, launches=1, two_levels=False, above=False, hosts=8,
                                              late_rank=None))
 
     def params(ranks, size, **more):

@@ -79,6 +79,7 @@ struct pair {
     /* Launches that are left out for steal, "3 of 5 launches of B (12 to 31 %)"; "". */
     const char *taken;
     const char *differs; /* outcomes that differ: "kernel SkylakeX against Haswell"; "" */
+    bool means;          /* its values are means, and not medians; `differs` has their definition */
     /* A launch of B failed, was late or gave wrong data (not merely skipped or absent); the case
      * may be READY by the others. */
     bool failed_b;

@@ -642,7 +642,8 @@ const char *pair_refusal(struct pairing *g, struct pair *pair)
     const char *outcome = refuse_outcomes(g, pair);
 
     tell_definitions(g, pair);
-    if (compares_means(pair->bench, pair->c, g->p->report.n_runs))
+    pair->means = compares_means(pair->bench, pair->c, g->p->report.n_runs);
+    if (pair->means)
         pair->differs =
             show_joined(&g->p->report.pool, pair->differs, "means are compared, not medians");
     return *origin ? origin : *path ? path : outcome;

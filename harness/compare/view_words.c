@@ -535,6 +535,20 @@ static const char *unused_turn_text(struct view *v)
         v->p->report.runs[first].path, text_count(n, "run").text);
 }
 
+/* "8 cases, such as 'allreduce 8 B': its time is the mean over ...": of figures of other programs. */
+static const char *means_text(struct view *v)
+{
+    const struct pair *first = NULL;
+    size_t n = 0;
+
+    for (size_t i = 0; i < v->p->n; i++)
+        if (v->p->all[i].state == PAIR_READY && v->p->all[i].means) {
+            first = first ? first : &v->p->all[i];
+            n++;
+        }
+    return n ? pool_text(v->pool, "%s: %s", such_as(v, n, first), first->differs) : "";
+}
+
 static void add_remarks(struct view *v, struct runs a, struct runs b)
 {
     const struct turns turns = count_turns(v);
@@ -543,14 +557,14 @@ static void add_remarks(struct view *v, struct runs a, struct runs b)
         a.n == 1 && b.n == 1 && (turns.n_alone || !turns.n_paired)
             ? "one run a side does not show how runs vary; several runs, or plumb run --against, do"
             : "",
-        unused_turn_text(v),
+        unused_turn_text(v), means_text(v),
         v->n_thinned ? pool_text(v->pool, "some repetitions of B failed in %s: %s",
                                  such_as(v, v->n_thinned, v->thinned), v->thinned->reason)
                      : ""};
 
     v->remarks = pool_alloc(v->pool, sizeof(all) / sizeof(*all), sizeof(*v->remarks));
     for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
-        if (*all[i] && (v->n_ready || i == 3))
+        if (*all[i] && (v->n_ready || i + 1 == sizeof(all) / sizeof(*all)))
             v->remarks[v->n_remarks++] = view_printable(v->pool, all[i]);
 }
 

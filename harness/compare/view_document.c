@@ -363,11 +363,12 @@ static void add_differs(const struct composing *m)
         if (*chosen && strlen(chosen) < 2 * VALUE_MAX)
             show_list_add(&all, pool_text(m->pool, "%s (%s)", chosen, pipe->name));
     }
-    for (int explains = 1; explains >= shows_all(m); explains--) /* the table has the others */
+    int least = shows_all(m) ? 1 : 0; /* the table has the others */
+    for (int explains = 1; explains >= least; explains--)
         for (size_t i = 0; i < v->n_differences; i++) {
             const char *pipes = explained_by(m, &v->differences[i]);
 
-            if ((*pipes != 0) == explains)
+            if ((*pipes != 0 ? 1 : 0) == explains)
                 show_list_add(&all, *pipes ? pool_text(m->pool, "%s (may explain %s)",
                                                        brief(m->pool, &v->differences[i]), pipes)
                                            : brief(m->pool, &v->differences[i]));

@@ -87,7 +87,8 @@ TEST(test_cells)
     row.samples = 0;
     row.status = "skipped";
     row.reason = "no second node";
-    char *line = printed((struct row_table){.line = 240}, &row, 1, false);
+    const struct row_table wide = {.line = 240};
+    char *line = printed(wide, &row, 1, false);
     char *begin = strchr(line, '\n') + 1;
     assert_null(strpbrk(strstr(begin, "peer access"), "0123456789%"));
     assert_null(strstr(line, "nan"));

@@ -9,7 +9,8 @@
 #include "harness/report/show.h"
 #include "harness/report/summary_scene.h"
 
-#define GIB (1024.0 * 1024 * 1024)
+#define GIB        (1024.0 * 1024 * 1024)
+#define LONGEST_MS 1e12 /* beyond, what the folder says is nonsense */
 
 static const char *gpu_names(const struct scene *s, const json_t *machine)
 {
@@ -133,7 +134,7 @@ static const char *started(const struct scene *s, const json_t *meta)
 static const char *took(const struct scene *s, const json_t *meta)
 {
     double ms = fact_number(meta, "harness_cost.benchmarks_ms", NAN);
-    unsigned seconds = ms > 0 ? (unsigned)(ms / 1000 + 0.5) : 0;
+    unsigned seconds = ms > 0 && ms < LONGEST_MS ? (unsigned)(ms / 1000 + 0.5) : 0;
 
     return seconds ? pool_text(s->pool, "%u:%02u min", seconds / 60, seconds % 60) : "";
 }

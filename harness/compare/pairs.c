@@ -251,6 +251,13 @@ static int compare_names(const void *x, const void *y)
     return strcmp(a->name, b->name);
 }
 
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+
+    return n >= m && !strcmp(text + n - m, end);
+}
+
 /* Of those that are called alike, the first metric as well. */
 static void add_metrics(struct pool *pool, struct pair **all, size_t n)
 {
@@ -261,7 +268,7 @@ static void add_metrics(struct pool *pool, struct pair **all, size_t n)
         for (end = i + 1; end < n && !strcmp(all[end]->name, name); end++)
             ;
         for (size_t k = i; k < end && end > i + 1; k++)
-            if (!strstr(all[k]->name, all[k]->c->metric))
+            if (!ends_with(name, all[k]->c->metric))
                 all[k]->name = pool_join(pool, name, ": ", all[k]->c->metric);
     }
 }

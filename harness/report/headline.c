@@ -50,21 +50,6 @@ static bool has_gpu(const struct report *r)
     return false;
 }
 
-/* "Memory" is not in "GPU memory". */
-static bool is_listed(const char *list, const char *pipe)
-{
-    size_t len = strlen(pipe);
-
-    while (*list) {
-        size_t n = strcspn(list, ",");
-
-        if (n == len && !memcmp(list, pipe, n))
-            return true;
-        list += n + strspn(list + n, ", ");
-    }
-    return false;
-}
-
 static bool has_rows(const struct report *r, const struct told_headline *h)
 {
     bool gpu = h->rule->flags & HEADLINE_GPU;
@@ -94,8 +79,8 @@ static void list_missing(struct report *r, struct headlines *out)
     for (size_t i = 0; i < r->described.n_headlines; i++) {
         const struct bench_headline *rule = r->described.headlines[i].rule;
 
-        if (!is_measured(out, rule->pipe) && !is_listed(out->missing, rule->pipe) &&
-            !is_listed(out->unheaded, rule->pipe) && !(rule->flags & HEADLINE_QUIET) &&
+        if (!is_measured(out, rule->pipe) && !show_lists(out->missing, rule->pipe) &&
+            !show_lists(out->unheaded, rule->pipe) && !(rule->flags & HEADLINE_QUIET) &&
             !(rule->flags & HEADLINE_GPU && (*out->no_gpu || !has_gpu(r)))) {
             const char **list = is_of_rows(r, rule->pipe) ? &out->unheaded : &out->missing;
             *list = show_joined(&r->pool, *list, rule->pipe);

@@ -148,7 +148,7 @@ static bool is_lacking(const struct report *r, const struct report_bench *b,
 
 static const char *with_name(struct pool *pool, const char *list, const char *name)
 {
-    return strstr(list, name) ? list : show_joined(pool, list, pool_text(pool, "%s", name));
+    return show_lists(list, name) ? list : show_joined(pool, list, pool_text(pool, "%s", name));
 }
 
 /* Cases that agree in all parameters, also in those that are outcomes. */

@@ -124,6 +124,20 @@ bool show_tells_apart(const struct report_bench *b, const struct report_case *c,
     return cases == 1 || (others && !b->follows[param]);
 }
 
+bool show_lists(const char *list, const char *item)
+{
+    size_t len = strlen(item);
+
+    while (*list) {
+        size_t n = strcspn(list, ",");
+
+        if (n == len && !memcmp(list, item, n))
+            return true;
+        list += n + strspn(list + n, ", ");
+    }
+    return false;
+}
+
 const char *show_joined(struct pool *pool, const char *list, const char *item)
 {
     return pool_join(pool, list, ", ", item);

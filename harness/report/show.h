@@ -49,6 +49,8 @@ const char *show_filled(struct pool *pool, const char *form, const char *text);
 
 /* Texts joined by ", "; either may be "". */
 const char *show_joined(struct pool *pool, const char *list, const char *item);
+/* Is it one of "Memory, Network"? "Memory" is not in "GPU memory". */
+bool show_lists(const char *list, const char *item);
 
 /* Names for pool_list(), one by one. */
 struct show_list {

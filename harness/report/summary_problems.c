@@ -154,7 +154,7 @@ static const char *problem_text(const struct scene *s, size_t i)
     const char *what =
         line_is(at, VERDICT_SLOW)
             ? scene_shortened(s, at->verdict.look)
-            : pool_text(s->pool, "%s of its limit%s", document_percent(s->pool, at->point->percent),
+            : pool_text(s->pool, "%s of its limit%s", document_percent(s->pool, line_percent(at)),
                         isnan(at->point->low) ? ", in a single repetition" : "");
     const char *why = at->verdict.machine_changed ? at->verdict.machine_changed
                       : line_is(at, VERDICT_ABOVE)
@@ -172,7 +172,7 @@ static double rank(const struct headline_run *at)
     return line_has_failed(at)          ? -4
            : line_is(at, VERDICT_ABOVE) ? -3
            : at->verdict.look           ? -2
-           : line_is_judged(at)         ? at->point->percent / at->verdict.low_below
+           : line_is_judged(at)         ? line_percent(at) / at->verdict.low_below
                                         : 1e9;
 }
 

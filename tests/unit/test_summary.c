@@ -25,6 +25,7 @@ struct plant {
     const char *values[5];
     const char *metric, *status, *origin, *reason, *noise, *disturbed;
     double value, spread, limit, steal, elapsed; /* limit -1: none */
+    double sustained;                            /* over all of the time; 0: not known */
     unsigned launches;
 };
 
@@ -92,6 +93,7 @@ static void plant(struct planted *p, const struct plant *what)
             row.params[row.n_params] = or (what->values[row.n_params],
                                            p->params == memory_params ? triad[row.n_params] : "");
         row.limit = what->limit < 0 ? NAN : what->limit > 0 ? what->limit : 100;
+        row.sustained = what->sustained > 0 ? what->sustained : NAN;
         row.status = or (what->status, "ok");
         row.origin = or (what->origin, "measured");
         row.reason = or (what->reason, "");
@@ -471,6 +473,11 @@ static const struct {
      "1 problem in 2 cases|read DRAM|40 % of its limit: why\n|plumb memory --op read --size "
      "1\n",
      "low"},
+    /* what pauses takes is in the share that the problem and the table have, and is told */
+    {{{.value = 55, .sustained = 40}},
+     1,
+     "1 problem in 1 case|triad DRAM 1 GiB: 40 % of its limit|Sustained|: 73 %",
+     "40.0 GB/s|40.0 %|low, sustained"},
     /* how wide an interval is makes nothing low: the machine may */
     {{{.value = 40, .noise = ROW_NOISE_FEW, .status = "noisy", .reason = "why it is low"}},
      1,
